@@ -1,0 +1,1 @@
+"""Hands of the Worker: workspace and run. One bounded act each."""

@@ -1,0 +1,1 @@
+"""The words all rooms share: codes, ids, clock, canonical bytes, limits."""

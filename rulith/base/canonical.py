@@ -1,0 +1,94 @@
+"""Canonical JSON (RFC 8785) and the digests over it.
+
+Keys ascend by UTF-16 code unit, numbers print as ECMAScript prints them, no blanks,
+UTF-8. Non-finite numbers, lone surrogates and non-string keys have no canonical form.
+
+Source  protocol/, algorithm `rulith-execution-canonical-json/1`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+
+from rulith.base.errors import Refused
+
+_encode_text = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def number_text(value: int | float) -> str:
+    """The shortest text that reads back as `value`, as ECMAScript writes it: 1.0 is 1, 1e21 is 1e+21."""
+    if isinstance(value, int):
+        if abs(value) < 10**21:
+            return str(value)
+        value = float(value)
+    if not math.isfinite(value):
+        raise Refused("not_canonical", where="a number", problem=f"{value} is not finite")
+    if value == 0:
+        return "0"
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    written = whole + fraction
+    digits = written.lstrip("0")
+    point = len(whole) + int(exponent or 0) - (len(written) - len(digits))
+    digits = digits.rstrip("0")
+    count = len(digits)
+    if count <= point <= 21:
+        return sign + digits + "0" * (point - count)
+    if 0 < point <= 21:
+        return sign + digits[:point] + "." + digits[point:]
+    if -6 < point <= 0:
+        return sign + "0." + "0" * -point + digits
+    shown = point - 1
+    head = digits[0] + ("." + digits[1:] if count > 1 else "")
+    return f"{sign}{head}e{'+' if shown > 0 else '-'}{abs(shown)}"
+
+
+def _text(value: str) -> str:
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Refused("not_canonical", where="a text", problem="it holds a lone surrogate") from None
+    return _encode_text(value)
+
+
+def _key_order(key: str) -> bytes:
+    return key.encode("utf-16-be", "surrogatepass")
+
+
+def canonical_text(value: object) -> str:
+    """`value` as canonical JSON text. Raises Refused not_canonical where it has none."""
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, (int, float)):
+        return number_text(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(canonical_text, value)) + "]"
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                raise Refused("not_canonical", where="an object", problem=f"its key {key!r} is not text")
+        rows = (f"{_text(key)}:{canonical_text(value[key])}" for key in sorted(value, key=_key_order))
+        return "{" + ",".join(rows) + "}"
+    raise Refused("not_canonical", where="a value", problem=f"{type(value).__name__} is not a JSON type")
+
+
+def canonical_bytes(value: object) -> bytes:
+    return canonical_text(value).encode("utf-8")
+
+
+def sha256_hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest(value: object) -> str:
+    """`sha256:` and the hex SHA-256 of `value`'s canonical bytes."""
+    return "sha256:" + sha256_hex(canonical_bytes(value))

@@ -1,0 +1,59 @@
+"""Time, in the one room that may read it.
+
+Everything else takes a `Clock`. Wall times are UTC; text is RFC 3339 with milliseconds.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def monotonic_s(self) -> float: ...
+    def wall_s(self) -> float: ...
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+    def wall_s(self) -> float:
+        return time.time()
+
+
+class ManualClock:
+    """A clock that a test moves by hand; both faces advance together."""
+
+    def __init__(self, wall_s: float = 1_790_000_000.0, monotonic_s: float = 1_000.0) -> None:
+        self._wall_s = wall_s
+        self._monotonic_s = monotonic_s
+
+    def monotonic_s(self) -> float:
+        return self._monotonic_s
+
+    def wall_s(self) -> float:
+        return self._wall_s
+
+    def advance(self, seconds: float) -> None:
+        self._wall_s += seconds
+        self._monotonic_s += seconds
+
+
+def stamp(wall_s: float) -> str:
+    """Seconds since the epoch as `2026-10-03T08:00:00.001Z` (milliseconds, rounded down)."""
+    millis = int(wall_s * 1000)
+    whole = datetime.fromtimestamp(millis // 1000, timezone.utc)
+    return f"{whole:%Y-%m-%dT%H:%M:%S}.{millis % 1000:03d}Z"
+
+
+def seconds_of(text: str) -> float:
+    """The moment an RFC 3339 UTC stamp names, in seconds since the epoch; ValueError if it names none."""
+    if not text.endswith("Z"):
+        raise ValueError(f"{text!r} is not a UTC stamp")
+    head, _, fraction = text[:-1].partition(".")
+    whole = datetime.strptime(head, "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+    return whole.timestamp() + (float("0." + fraction) if fraction else 0.0)

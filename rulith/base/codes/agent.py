@@ -1,0 +1,3 @@
+"""Refusal codes of the agent."""
+
+CODES: dict[str, tuple[str, str]] = {}

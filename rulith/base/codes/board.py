@@ -1,0 +1,3 @@
+"""Refusal codes of the board."""
+
+CODES: dict[str, tuple[str, str]] = {}

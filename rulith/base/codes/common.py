@@ -1,0 +1,18 @@
+"""Refusal codes that more than one room uses."""
+
+CODES: dict[str, tuple[str, str]] = {
+    "bad_command": ("{problem}", "Correct the named field and send the command again."),
+    "not_built": ("{what} is not part of this release.", "{instead}"),
+    "number_out_of_range": (
+        "{where} holds {literal}, which is outside the exact range of ±9007199254740991 or not finite.",
+        "Send identifiers as text, and amounts as whole numbers inside the range.",
+    ),
+    "not_canonical": (
+        "{where} has no canonical form: {problem}.",
+        "Use text without lone surrogates, finite numbers, and string keys.",
+    ),
+    "resource_limit": (
+        "{what} is {value}, over the limit of {limit}.",
+        "Split the work into smaller pieces; nothing was changed.",
+    ),
+}

@@ -1,0 +1,3 @@
+"""Refusal codes of the disk."""
+
+CODES: dict[str, tuple[str, str]] = {}

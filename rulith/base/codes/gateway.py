@@ -1,0 +1,3 @@
+"""Refusal codes of the gateway."""
+
+CODES: dict[str, tuple[str, str]] = {}

@@ -1,0 +1,3 @@
+"""Refusal codes of the host."""
+
+CODES: dict[str, tuple[str, str]] = {}

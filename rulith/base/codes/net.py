@@ -1,0 +1,3 @@
+"""Refusal codes of the net."""
+
+CODES: dict[str, tuple[str, str]] = {}

@@ -1,0 +1,3 @@
+"""Refusal codes of the worker."""
+
+CODES: dict[str, tuple[str, str]] = {}

@@ -1,0 +1,1 @@
+"""Law: Cases, facts, Actions, gates, views. (state, command) -> events or Refused."""

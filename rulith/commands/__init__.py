@@ -1,0 +1,1 @@
+"""The smaller doors, one short module each; every one has `main(argv) -> int`."""

@@ -1,0 +1,1 @@
+"""Sans-IO model dialects: Anthropic Messages, OpenAI Chat Completions, emulated tools."""

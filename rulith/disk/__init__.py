@@ -1,0 +1,1 @@
+"""Atomic files, locks, the secret vault, the home's layout and profiles."""

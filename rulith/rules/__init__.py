@@ -1,0 +1,1 @@
+"""Datalog: terms, reader, safety, strata, evaluation, explanation. Pure: no IO, no clock."""

@@ -1,0 +1,1 @@
+"""The Agent: turns, transcript, held calls, the board driver."""

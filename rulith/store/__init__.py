@@ -1,0 +1,1 @@
+"""SQLite: the append-only, hash-chained ledger, its schema, migrations and transactions."""

@@ -1,0 +1,1 @@
+"""Sans-IO protocol cores: contract, JSON-RPC, SSE, MCP, lease, grant, receipt."""

@@ -1,0 +1,1 @@
+"""The Worker: poll, check, claim, run, report, release."""

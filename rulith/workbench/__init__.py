@@ -1,0 +1,1 @@
+"""Pages and API of the workbench, profiles, child roles, event feed."""
