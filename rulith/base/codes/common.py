@@ -11,6 +11,10 @@ CODES: dict[str, tuple[str, str]] = {
         "{where} has no canonical form: {problem}.",
         "Use text without lone surrogates, finite numbers, and string keys.",
     ),
+    "order_refused": (
+        "The order is refused: the field {field} {problem}.",
+        "Correct input.json and run the job again; nothing was read, derived or written.",
+    ),
     "resource_limit": (
         "{what} is {value}, over the limit of {limit}.",
         "Split the work into smaller pieces; nothing was changed.",
