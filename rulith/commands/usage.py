@@ -1,0 +1,129 @@
+"""What `--help` prints: one paragraph per verb, and what to do instead of a verb not built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+START = """rulith start [--home DIR] [--port N] [--gateway URL] [--no-browser]
+
+Opens the workbench in the browser: starts the gateway and the Worker of each profile,
+and an Agent by its button. Plain `rulith` and `rulith setup` do the same.
+
+  --home DIR      where everything is kept (RULITH_HOME, else ~/.rulith)
+  --port N        workbench port on loopback (default 7780)
+  --gateway URL   use this gateway instead of starting one
+  --no-browser    print the address only
+"""
+
+VERBS: dict[str, tuple[str, str]] = {
+    "start": ("open the workbench", START),
+    "setup": ("the same as start", START),
+    "agent": ("drive one Case, with a model or by rule alone", """rulith agent [options] [task words]
+
+Opens or focuses a Case and works on it. Without a model the board driver applies ready
+Actions by rule alone. Address and token come from RULITH_URL and RULITH_TOKEN, else from
+a profile of the home.
+
+  --driver model|board     who chooses the next step
+  --profile NAME           whose credentials and settings (default: the only profile)
+  --case-type ID           pin the Case Type
+  --business-key JSON      the Case's key, e.g. '{"job_id":"calc-001"}'
+  --case ID                add an existing Case to the focus
+  --json                   print one result object on stdout
+  --quiet                  no progress on stderr
+  --serve                  HTTP service on loopback
+
+Exit: 0 completed, 1 error, 2 usage, 3 credential rejected, 4 replaced, 5 history,
+10 nothing to do, 11 waiting for a person, 12 stuck, 13 refused, 14 unreachable,
+15 overlapping run.
+"""),
+    "worker": ("run approved Tools on this machine", """rulith worker [--dropbox DIR]
+
+Serves one Connection: polls the gateway, runs the Tools of the Manifest, reports receipts.
+
+  RULITH_CONNECTION, RULITH_CONNECTION_KEY   identity (required)
+  RULITH_WORK_URL       the gateway's work address
+  RULITH_TOOLS_FILE     the Tool Manifest (default ./worker-tools.json)
+  RULITH_WORKER_ROOT    root of `run` entries (default: the Manifest's folder)
+  RULITH_SECRETS_FILE   Source vault (default ./worker-secrets.json)
+
+Exit: 0 normal stop, 2 configuration, 3 credential rejected, 1 error.
+"""),
+    "gateway": ("run the authority by itself", """rulith gateway [--home DIR] [--listen HOST:PORT] [--store sqlite:PATH]
+
+Serves the Agent surface at /mcp, the Worker line at /work and the Console at /console/.
+`start` runs one by itself; this is for a gateway that stands alone.
+"""),
+    "board": ("the reasoning board for any MCP host", """rulith board [--db FILE] [--http PORT] | run FILE... [--json]
+
+The board over stdio for third-party MCP hosts.
+"""),
+    "council": ("threads put to named agents and people", """rulith council serve
+
+The council service.
+"""),
+    "watch": ("run a command when the council calls", """rulith watch -- COMMAND...
+
+Waits without polling and runs COMMAND when a thread wakes it.
+"""),
+    "bridge": ("join the council from a program over stdio", """rulith bridge
+
+Speaks the council's protocol over stdio.
+"""),
+    "demo": ("one whole job, no model, with its proof", """rulith demo verified-calculation [DIR] [--with-decision]
+
+Reads DIR/runtime/input.json, derives the totals, writes DIR/runtime/output.json once, reads it
+back, closes the Case, prints each step and the proof. DIR defaults to ./rulith-demo.
+
+  --with-decision   the write waits for a person: exit 11, then run it again after approving
+"""),
+    "capability": ("check, test, compare, install a Capability", """rulith capability check|test|diff|install FILE
+
+check and test need no gateway; install asks for the approval passphrase on the terminal.
+"""),
+    "constitution": ("check, compare, install a Constitution", """rulith constitution check|diff|install FILE
+
+check needs no gateway; install asks for the approval passphrase on the terminal.
+"""),
+    "explain": ("print the proof in a receipt", """rulith explain FILE [--json]
+
+Prints the proof tree of each conclusion in a Terminal Receipt, offline.
+"""),
+    "verify": ("check a receipt offline", """rulith verify FILE [--key HEX] [--json]
+
+Recomputes digests, chain and signature of a Terminal Receipt with no network and no ledger.
+"""),
+    "doctor": ("say what this machine and home look like", """rulith doctor [--home DIR] [--json]
+"""),
+    "version": ("version, build and contract digests", """rulith version [--json]
+"""),
+    "stop": ("end everything that this home started", """rulith stop [--home DIR]
+"""),
+}
+
+INSTEAD = {
+    "": "`rulith --help` lists what this release can do.",
+    "board": "Agents use the Board through `rulith gateway` at /mcp; any MCP host can connect there.",
+    "council": "Put the question to a person as a decision on an Action, in the Console of `rulith start`.",
+    "watch": "Run the command from cron with `rulith agent`, which ends 10 when there is nothing to do.",
+    "bridge": "Connect an MCP host to the gateway's /mcp address instead.",
+}
+
+
+def overview() -> str:
+    rows = "\n".join(f"  {verb:<13} {line}" for verb, (line, _) in VERBS.items() if verb != "setup")
+    return (
+        "rulith: a local multi-agent working environment in one file\n\n"
+        "  rulith [start]          open the workbench\n"
+        "  rulith VERB --help      what a verb does and takes\n\n"
+        f"{rows}\n"
+    )
+
+
+def of_verb(verb: str) -> str:
+    return VERBS[verb][1]
+
+
+def wrong_word(word: str, known: Iterable[str]) -> str:
+    shown = word if word.isprintable() and len(word) <= 60 else ascii(word)[:60]
+    return f"rulith has no verb {shown!r}. It has: {', '.join(known)}. `rulith --help` says what each does."

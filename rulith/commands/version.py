@@ -1,0 +1,49 @@
+"""`rulith version`: version, the running file's size and SHA-256, digests of both contracts.
+
+`--json` prints the very object that the build writes to dist/artifact-manifest.json. A
+checkout is no file, so size and sha256 are null there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+from rulith import VERSION
+from rulith.base.resources import running_archive, shipped_bytes
+
+CONTRACTS = {"mcp": "mcp-contract.json", "worker": "worker-contract.json"}
+
+
+def identity() -> dict[str, object]:
+    """What names this build: {name, version, size, sha256, contracts:{mcp, worker}}."""
+    archive = running_archive()
+    built = Path(archive).read_bytes() if archive else None
+    return {
+        "name": "rulith",
+        "version": VERSION,
+        "size": len(built) if built is not None else None,
+        "sha256": hashlib.sha256(built).hexdigest() if built is not None else None,
+        "contracts": {
+            name: "sha256:" + hashlib.sha256(shipped_bytes("protocol", file)).hexdigest()
+            for name, file in CONTRACTS.items()
+        },
+    }
+
+
+def main(argv: list[str]) -> int:
+    wrong = [word for word in argv if word != "--json"]
+    if wrong:
+        print(f"rulith version takes only --json, not {wrong[0]!r}.", file=sys.stderr)
+        return 2
+    known = identity()
+    if argv:
+        print(json.dumps(known, indent=2))
+        return 0
+    print(f"rulith {known['version']}")
+    print(f"file      {known['sha256'] or 'a checkout, not a built file'}")
+    for name, value in known["contracts"].items():
+        print(f"{name:<9} {value}")
+    return 0
