@@ -1,1 +1,59 @@
-"""Law: Cases, facts, Actions, gates, views. (state, command) -> events or Refused."""
+"""Law: what an Agent's Board holds and why, which operations ran, who may do what.
+
+Three deterministic state machines. None reads a clock, draws a random number or waits:
+`at` (an RFC 3339 stamp with milliseconds) and `mint` are arguments.
+
+    Board(agent_id)        board.py       facts, rules, Cases, Actions, certification, proofs
+    Operations(agent_id)   operations.py  ordinals, states, write gate, delivery, strip
+    Registry()             registry.py    Agents, Connections, fences, Sources, locks, Releases, decisions
+
+Each has
+
+    execute(command, *, at, mint) -> Outcome     state changed, or Refused and state as before
+    replay(row) -> Outcome                       re-executes Outcome.row with its ids; `bug` if the digest differs
+
+`Outcome.row` is the one ledger row of an accepted command; folding the rows in order into
+an empty machine rebuilds identical state. `Outcome.result` is what the caller is told.
+Commands are dictionaries with a `kind`; unknown kinds and unknown members are refused.
+`{"kind": "several", "commands": [...]}` runs several as one row, all or none
+(`result` is then `{"results": [...]}`).
+
+Shapes that cross the room's edge are in shapes.py.
+
+Board commands
+    install_capability  {capability, digest}
+        -> {id, version, digest, opens: [caseType]}
+    open_case           {caseType, businessKey?}
+        -> {caseId, root, status, caseType, businessKey?, taskNodes: [{node, goal}], vocabulary: [str],
+            vocabularyTruncated?, drive: [action id], opened: true}
+        a live Case of the same type and key -> {caseId, root, status, drive, opened: false}
+    focus_case          {caseId}                        -> {caseId, root, status, drive, opened: false}
+    pause_case          {caseId, hold: operator|policy} -> {caseId, status}
+    lift_hold           {caseId, hold}                  -> {caseId, status}
+    apply_batch         {operations, focus: [caseId]}   -> {nodeIds, warnings?}
+    apply_action        {action, args, target?, focus}  (Board Actions)  -> {action, done, status, ok, nodeIds}
+    record_receipt      {ordinal, plan: ExternalPlan.record(), ok, reason?, facts: [{predicate, args, source?}],
+                         resultDigest, requestDigest, workerId, workerGeneration, source: Source.record()}
+        -> {action, done, status: confirmed|failed, ok, nodeIds}
+    record_reconciliation {ordinal, plan: ExternalPlan.record(), outcome: happened|did_not|cannot_tell, by, reason}
+        -> {action, done, status: confirmed|failed|unknown, ok?, nodeIds}
+    close_case          {root, disposition?, reason?, obligations: [label]}
+        -> {caseId, root, disposition, certified}
+
+Board reads (no row): plan_action, view, proof, why_not, case_detail, case_history, cases, drive, receipt_facts.
+
+Operations commands
+    admit         {tool, label, session, caseIds, plan?: ExternalPlan.record(), decision?: {id, kind},
+                   settled?: {state, result, summary, reason?}}
+        -> {ordinal, at, state, stage?, invocationId?}     with `settled`, admitted and settled in one row
+    decide        {ordinal, verdict: approve|reject|expire, reason?}        -> {ordinal, state}
+    dispatch      {ordinal, connectionId, workerId, generation, requestDigest, grant?}   (again for another instance)
+    claim         {ordinal, connectionId, workerId, generation}             (the same again is a replay)
+    settle        {ordinal, state: done|failed|refused, result, summary, reason?, identity?}
+    needs_person  {ordinal, reason}
+    reconcile     {ordinal, outcome: happened|did_not|cannot_tell, result, summary, by, reason}
+    deliver       {ordinal, session, withheld?}  ;  acknowledge {session}  ;  void_delivery {ordinal, session}
+Operations reads: gate, strip, state_form, operation, unresolved, awaiting_worker, known_label.
+
+Registry commands: see registry.py; each names its `authority`, which Registry judges.
+"""
