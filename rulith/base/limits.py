@@ -13,6 +13,11 @@ LOCAL_API_BODY_BYTES_MAX = 65_536
 HEADER_TIMEOUT_S = 30.0
 KEEP_ALIVE_S = 75.0
 CONNECT_TIMEOUT_S = 10.0
+BODY_TIMEOUT_S = 60.0            # a whole request body, however slowly it drips
+SEND_TIMEOUT_S = 30.0            # a reader that takes nothing for this long is gone
+LINGER_S = 2.0                   # after an early answer, so that a reset does not eat it
+DISCARD_BYTES_MAX = 65_536       # reading this much of an unwanted body beats a new connection
+PIPELINE_BYTES_MAX = 65_536      # requests that wait while one is answered
 
 # The Board
 BATCH_OPERATIONS_MAX = 500
@@ -36,3 +41,15 @@ STRIP_ROWS_MAX = 7
 VIEW_NODES_WRITE_MAX = 60        # what a write's answer carries
 VIEW_BYTES_WRITE_MAX = 8_192
 VIEW_NODES_QUERY_MAX = 500
+
+# The person's sign-in
+SIGN_IN_FRESH_S = 900.0          # every act of authority needs one this young
+SIGN_INS_MAX = 16
+SIGN_IN_PAUSE_S_MAX = 60.0
+PASSPHRASE_CHARS_MIN = 8
+PASSPHRASE_CHARS_MAX = 1024
+
+# The gateway
+PROGRESS_EVERY_S = 5.0           # well inside the clients' shortest call timeout
+LOCAL_WAIT_S_MAX = 25.0
+OPERATIONS_LISTED_MAX = 50

@@ -1,1 +1,1 @@
-"""The authority on the wire: /mcp, the Worker line, Console, write gate, strip."""
+"""The authority on the wire: Agents, Workers, the person's Console, one ledger beneath them."""

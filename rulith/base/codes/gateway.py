@@ -1,3 +1,108 @@
 """Refusal codes of the gateway."""
 
-CODES: dict[str, tuple[str, str]] = {}
+CODES: dict[str, tuple[str, str]] = {
+    # the store
+    "store_unavailable": (
+        "The ledger does not take commits at the moment ({cause}); nothing was changed.",
+        "Free space or repair the disk under the home, then try again; a write is accepted once a probe commit works.",
+    ),
+    # the person
+    "passphrase_too_short": (
+        "An approval passphrase has {least} to {most} characters.",
+        "Choose a longer one; several words are easier to keep than symbols.",
+    ),
+    "passphrase_already_set": (
+        "This gateway already has an approval passphrase.",
+        "Sign in with it; the setup code works once, before the first one is chosen.",
+    ),
+    "passphrase_not_set": (
+        "No approval passphrase has been chosen on this gateway yet.",
+        "Open the Console and choose one with the setup code that the terminal or the start page shows.",
+    ),
+    "setup_code_wrong": (
+        "That is not the setup code of this run.",
+        "Read it again from the terminal of `rulith gateway` or the page that `rulith start` opened; a restart makes a new one.",
+    ),
+    "passphrase_wrong": ("The passphrase is not the one that was chosen.", "Try again; each wrong try makes the next one wait longer."),
+    "sign_in_paused": ("Too many wrong passphrases.", "Wait {seconds} s and try again."),
+    "sign_in_required": (
+        "This needs the person's sign-in, at most {minutes} minutes old, made in the Console.",
+        "Sign in to the Console with the approval passphrase; no token of an Agent, a Worker or this device counts.",
+    ),
+    # decisions and reconciliation
+    "unknown_decision": ("There is no decision {decision}.", "Reload the Console and choose one of the list."),
+    "decision_digest_mismatch": (
+        "The values shown for decision {decision} are not the ones it is bound to.",
+        "Reload the Console, read the values again, and decide on what it shows then.",
+    ),
+    "reason_required": ("A rejection carries its reason to the Agent, and none was given.", "Say in a sentence why."),
+    "not_needs_person": (
+        "Operation {ordinal} of this Agent is {state}, not waiting to be reconciled.",
+        "Reload the Console; only an operation marked needs_person is settled by a person.",
+    ),
+    "worker_line_live": (
+        "The lease of Connection {connection} is still live, so its Worker may still be running a claimed call.",
+        "Stop that Worker, or wait {seconds} s until its lease has lapsed, then isolate it.",
+    ),
+    # the surface
+    "operation_running": (
+        "An earlier operation of this Agent ({label}) is {state}.",
+        "Wait for its outcome: read it with QueryBoard; do not send the call again meanwhile.",
+    ),
+    "previous_result_undelivered": (
+        "The result of an earlier write ({label}) had not reached this session; it is delivered with this answer.",
+        "Read it in `operations`, then decide whether the call is still wanted and send it once more.",
+    ),
+    "artifact_unavailable": (
+        "There is no artifact {ref} that this Agent may read.",
+        "Use a reference given by an earlier result; this gateway keeps results inline and has issued none.",
+    ),
+    "unknown_tool": ("{tool} is not one of the six tools.", "Use {tools}."),
+    "unauthenticated": ("The bearer token is missing or not known to this gateway.", "Send `Authorization: Bearer` with this Agent's token."),
+    "device_grant_required": (
+        "This address answers only to the device grant of this home.",
+        "Send `Authorization: Bearer` with the token of workbench/device.secrets.json.",
+    ),
+    "unknown_agent": ("There is no Agent {agent} on this gateway.", "Use an id listed by /local/state."),
+    "unknown_connection": ("There is no Connection {connection} on this gateway.", "Use an id listed by /local/state."),
+    "no_receipt": ("Case {case} has no Terminal Receipt.", "A receipt is written when the Case closes; see its status first."),
+    # the Worker line
+    "worker_credential_rejected": (
+        "The Connection id and key do not belong together on this gateway.",
+        "Use the id and key of the profile this Worker serves.",
+    ),
+    "worker_lease_held": ("Another Worker holds this Connection.", "Stop it, or wait until its lease has lapsed; then poll again."),
+    "worker_lease_superseded": (
+        "This Worker's generation is not the one the line has now.",
+        "Drop the lease and poll again without a generation.",
+    ),
+    "worker_lease_expired": ("The lease of this generation has lapsed.", "Drop the lease and poll again without a generation."),
+    "worker_lease_lost": ("This instance and generation do not hold the line.", "Drop the lease and poll again without a generation."),
+    "not_claimer": ("This call was not claimed by that Worker and generation.", "Nothing was recorded; leave the call to its claimer."),
+    "already_claimed": ("This call has been claimed already.", "Run nothing; its claimer reports it."),
+    "already_reported": ("This call is settled; the receipt differs from the one that settled it.", "Nothing was recorded."),
+    "worker_fenced": (
+        "A newer generation of this Connection exists, so the receipt came too late.",
+        "It is kept for audit; a person reconciles the call in the Console.",
+    ),
+    "grant_mismatch": ("The execution grant is not the one this call was dispatched with ({problem}).", "Report under the grant of the row."),
+    "not_dispatchable": ("There is no call {work} dispatched on this Connection.", "Poll again and work on the rows it answers with."),
+    "ingest_rejected": (
+        "The receipt was not recorded: {problem}.",
+        "Report exactly the rows of the Tool's `returns`, from the Source the call was dispatched against.",
+    ),
+    "artifact_reference_repeated": ("The receipt names artifact {ref} twice.", "Name each artifact once."),
+    "unsupported_work": ("Work of type {kind} is not served by this release.", "Report action work; the others arrive with their own release."),
+    # the door
+    "listen_needs_tls": (
+        "{host} is not a loopback address, and credentials would cross the network in plain text.",
+        "Listen on 127.0.0.1, or wait for the release that takes --tls-cert and --tls-key.",
+    ),
+    "listen_malformed": ("{listen!r} is not HOST:PORT.", "Write for example --listen 127.0.0.1:7781."),
+    "gateway_running": (
+        "A gateway of this home is running already (process {pid}, {url}).",
+        "Use it, or end it with `rulith stop` first.",
+    ),
+    "settings_malformed": ("{path} is not a gateway settings file: {problem}.", "Correct or remove the file."),
+    "contract_violation": ("{problem}", "Send the call again in the shape that tools/list shows."),
+}

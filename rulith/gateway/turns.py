@@ -1,0 +1,123 @@
+"""Group commit: everything that arrived in one turn of the loop shares one fsync.
+
+A change is made in memory and staged in the ledger at once; the bytes that tell of it wait
+here until the commit that holds it has returned. Promises: no answer leaves before its
+change is durable; after a failed commit the machines it touched are folded again from what
+the ledger really holds, everyone who waited hears *unknown*, and no further change is
+accepted until a probe commit works. Decides nothing about what a row means.
+
+Units   none; time enters only as the stamp of a row.
+Source  the design's rule on ledgers (D5).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from rulith.base.errors import Refused, Unknown
+
+PROBE_CHAIN = "gateway"
+PROBE_KIND = "probe"   # says only that the store took a commit again; folds skip it
+
+
+class LedgerLike(Protocol):
+    """What the turn needs of a store; the SQLite and the memory ledger both have it."""
+
+    def append(self, chain: str, kind: str, body: dict, at: str): ...
+    def commit(self) -> None: ...
+    def discard(self) -> None: ...
+
+
+class Turns:
+    """Stages rows and releases what depends on them once they are durable.
+
+    refold(chains)  called after a failed commit with the chains whose machines must be rebuilt
+    committed()     called after each commit that carried rows
+    """
+
+    def __init__(self, ledger: LedgerLike, *, refold: Callable[[set[str]], None],
+                 committed: Callable[[], None] = lambda: None) -> None:
+        self._ledger = ledger
+        self._refold = refold
+        self._committed = committed
+        self._touched: set[str] = set()
+        self._waiting: asyncio.Future | None = None
+        self._sick = False
+
+    @property
+    def is_sick(self) -> bool:
+        """True between a failed commit and the first one that works again."""
+        return self._sick
+
+    def stage(self, chain: str, kind: str, body: dict, at: str):
+        """Stage one row that answers will depend on; its commit is due at the end of this turn."""
+        row = self.stage_lazily(chain, kind, body, at)
+        self._due()
+        return row
+
+    def stage_lazily(self, chain: str, kind: str, body: dict, at: str):
+        """Stage one row that no answer depends on; it rides the next commit that comes."""
+        row = self._ledger.append(chain, kind, body, at)
+        self._touched.add(chain)
+        return row
+
+    def touch(self, chain: str) -> None:
+        """Note that a machine of `chain` is about to change, so that a failed commit refolds it."""
+        self._touched.add(chain)
+
+    def _due(self) -> None:
+        if self._waiting is None:
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            # Two hops: the first lets this turn finish, the second lets the handlers that
+            # the next look at the sockets woke join the same fsync.
+            loop.call_soon(loop.call_soon, self._commit)
+
+    def _commit(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        try:
+            self._ledger.commit()
+        except Refused as error:
+            self._fail(waiting, error)
+            return
+        self._touched.clear()
+        self._committed()
+        if waiting is not None and not waiting.done():
+            waiting.set_result(None)
+
+    def _fail(self, waiting: asyncio.Future | None, error: Refused) -> None:
+        self._sick = True
+        self._ledger.discard()
+        touched, self._touched = self._touched, set()
+        self._refold(touched)
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(Unknown("commit_failed", str(error)))
+            waiting.exception()   # someone may have stopped listening; that is no second error
+
+    async def settled(self) -> None:
+        """Return once nothing staged before this call is uncommitted. Raises Unknown if that commit failed."""
+        if self._waiting is not None:
+            await asyncio.shield(self._waiting)
+
+    def flush(self, at: str | None = None) -> None:
+        """Commit now whatever is staged; for genesis, stop and tests. Raises Unknown when the store fails."""
+        if self._touched or self._waiting is not None:
+            waiting = self._waiting
+            self._commit()
+            if self._sick:
+                raise Unknown("commit_failed", "the last commit of this run did not reach the disk")
+            del waiting
+
+    def check_writable(self, at: str) -> None:
+        """Raise Refused store_unavailable while commits fail; tries one probe commit first."""
+        if not self._sick:
+            return
+        try:
+            self._ledger.append(PROBE_CHAIN, PROBE_KIND, {"recovered": True}, at)
+            self._ledger.commit()
+        except Refused as error:
+            self._ledger.discard()
+            raise Refused("store_unavailable", cause=error.code) from error
+        self._sick = False
