@@ -7,7 +7,6 @@ CODES: dict[str, tuple[str, str]] = {
         "{where} holds {literal}, which is outside the exact range of ±9007199254740991 or not finite.",
         "Send identifiers as text, and amounts as whole numbers inside the range.",
     ),
-    "json_unreadable": ("{where} cannot be read as JSON: {problem}.", "Correct the text; nothing was guessed from it."),
     "not_canonical": (
         "{where} has no canonical form: {problem}.",
         "Use text without lone surrogates, finite numbers, and string keys.",
