@@ -1,3 +1,42 @@
 """Refusal codes of the worker."""
 
-CODES: dict[str, tuple[str, str]] = {}
+_MANIFEST = "Correct that entry of the Tool Manifest and start the Worker again."
+_LEFT = "The row stays with the gateway; nothing ran."
+
+CODES: dict[str, tuple[str, str]] = {
+    # The Tool Manifest and its descriptors
+    "tool_manifest_unreadable": ("The Tool Manifest {file} cannot be used: {problem}.", "Correct the file and start the Worker again."),
+    "tool_manifest_invalid": ("Tool Manifest, {where}: {problem}.", _MANIFEST),
+    "tool_manifest_builtin": ("Tool Manifest, Tool {tool!r}: this id belongs to a built-in Tool.", "Give your Tool an id of its own."),
+    "tool_manifest_repeats_id": ("The Tool list names {tool!r} twice.", "List each Tool once."),
+    "tool_descriptor_invalid": ("Tool descriptor {where}: {problem}.", "Send the descriptor that the Tool Manifest yields."),
+    "too_many_tools": ("The Tool list holds {count} Tools, over the limit of {limit}.", "Serve fewer Tools from one Worker."),
+    # Starting a Worker
+    "worker_setting_missing": ("{name} is not set.", "Set it to the value that the Connection was given, and start the Worker again."),
+    "worker_setting_invalid": ("{name} is {value!r}, which is not {wanted}.", "Correct the setting and start the Worker again."),
+    "worker_root_missing": ("The Worker root {root} is not a folder.", "Set RULITH_WORKER_ROOT to the folder that holds the adapters."),
+    "vault_entry_invalid": ("Source vault, entry {source!r}: {problem}.", "Correct that entry of the vault file."),
+    # Before a claim
+    "row_malformed": ("The row's {field} {problem}.", _LEFT),
+    "row_retired_member": ("The row carries {field!r}, which is retired.", _LEFT),
+    "row_shadow_member": ("The row carries {field!r}, a second name for a value that it already states.", _LEFT),
+    "row_other_connection": ("The row was served for another Connection.", _LEFT),
+    "tool_spec_malformed": ("The row's toolSpec {problem}.", _LEFT),
+    "tool_not_installed": ("Tool {tool!r} is not installed here.", "Add it to the Tool Manifest, or lock a Tool that this Worker serves."),
+    "tool_pin_mismatch": ("Tool {tool!r} is not defined here as it was locked.", "Lock the definition that this Worker advertises now."),
+    "source_free_has_source": ("Tool {tool!r} takes no Source, and the row names one.", "Apply the Action without a source argument."),
+    "source_selection_required": ("Tool {tool!r} needs one Source, and the row does not name it consistently.", "Choose the Source in the Action's source argument."),
+    "source_type_mismatch": ("Tool {tool!r} accepts Sources of type {accepts}, and {source!r} is {found}.", "Bind a Source of an accepted type to this Connection, or choose another Tool."),
+    "source_free_refused": ("The {adapter} adapter needs a Source, and the row names none.", _LEFT),
+    "argument_reserved": ("The parameter {name!r} may not be stated for the {adapter} adapter.", _LEFT),
+    "argument_refused": ("The argument {name!r} {problem}.", "Apply the Action with the arguments that the Tool declares."),
+    "adapter_refused": ("Tool {tool!r} cannot run: {problem}.", "Correct the Tool or the Source on the Worker's machine."),
+    "grant_mismatch": ("The execution grant does not fit the row: {problem}.", _LEFT),
+    "already_run_here": ("This process has already claimed {invocation}.", "Its outcome is reported once; a person reconciles it if that report was lost."),
+    "work_not_built": ("Rows of {kind} work are not part of this release.", "The row stays with the gateway."),
+    # Paths and Sources
+    "path_refused": ("The path {path!r} of {where} is refused: {problem}.", "Name a file below the Source's folder with plain names and slashes."),
+    "source_root_refused": ("The folder of Source {source!r} is refused: {problem}.", "Bind a folder that holds only what the Agent may see."),
+    # Running
+    "workspace_refused": ("{problem}.", "Choose another path below the Source's folder."),
+}
