@@ -1,3 +1,69 @@
 """Refusal codes of the agent."""
 
-CODES: dict[str, tuple[str, str]] = {}
+CODES: dict[str, tuple[str, str]] = {
+    # What a model's call is answered with, without being sent
+    "tool_not_carried": (
+        "There is no tool named {tool!r} here; nothing ran.",
+        "The six tools are OpenCase, ApplyBatch, ApplyAction, CloseCase, QueryBoard and ReadArtifact.",
+    ),
+    "bad_tool_arguments": (
+        "The arguments of {tool} cannot be used: {problem}; nothing ran.",
+        "Send one JSON object with each name once.",
+    ),
+    "host_owned_field": (
+        "The argument {field!r} of {tool} is set by the program, not by you; nothing ran.",
+        "Send the call without it.",
+    ),
+    "retired_wire_field": (
+        "The argument {field!r} of {tool} is no longer part of any call; nothing ran.",
+        "Send the call without it; writes are judged against the present state.",
+    ),
+    "call_queue_suspended": (
+        "This call was not sent, because of what an earlier call of the same answer returned.",
+        "Read that result first, then decide what to call.",
+    ),
+    "turn_stopped": (
+        "This call was not sent: the person stopped the turn.",
+        "Wait for what they say next.",
+    ),
+    # Settings
+    "usage": ("{problem}.", "`rulith agent --help` lists what it takes."),
+    "setting_refused": ("{name} is {value!r}: {problem}.", "Correct it or leave it out."),
+    "model_address": ("The model address {address!r} cannot be used: {problem}.",
+                      "Give one that ends in /v1, /chat/completions or /messages."),
+    "model_not_configured": (
+        "No model is configured, and a chat needs one.",
+        "Set RULITH_MODEL_URL and RULITH_MODEL (with RULITH_MODEL_KEY where the service wants a key), "
+        "configure one for this profile in the workbench, or name a Case Type and its key to run by rule alone: "
+        "--case-type TYPE --business-key JSON --driver board.",
+    ),
+    "model_key_missing": (
+        "The model service at {address} needs a key.",
+        "Set RULITH_MODEL_KEY; only a service on this machine is used without one.",
+    ),
+    # The model service
+    "model_reply_unreadable": ("The model service's reply cannot be read: {problem}.",
+                               "Check that the address and the dialect of the service fit."),
+    "model_refused": ("The model service at {address} answered HTTP {status}: {said}.",
+                      "Check the model's name, its key and its limits."),
+    "model_unreachable": ("The model service at {address} cannot be reached: {problem}.",
+                          "Check the address and the network, then run again."),
+    # The gateway
+    "token_missing": ("No Agent token: RULITH_TOKEN is not set.", "Set it, or run with a profile of this home."),
+    "plain_http_refused": (
+        "{url} would carry the Agent token without encryption beyond this machine.",
+        "Use https, or a gateway on loopback.",
+    ),
+    "gateway_unreachable": ("The gateway at {url} cannot be reached: {problem}.",
+                            "Start it, or correct RULITH_URL."),
+    "gateway_answer": ("The gateway at {url} answered {step} with something else than expected: {problem}.",
+                       "Check that RULITH_URL names a rulith gateway."),
+    "credential_rejected": ("The gateway at {url} does not accept this Agent token{said}.",
+                            "Take a current token from the Console; nothing else was tried."),
+    "connection_replaced": ("Another program connected as this Agent and took over.",
+                            "Only one may work at a time; this one does not connect again."),
+    # A run
+    "agent_overlaps": ("Another run of this Agent holds {path}{holder}.", "Let it finish, then run again."),
+    "home_incomplete": ("The home {home} lacks {what}.", "Open `rulith start` once with this home."),
+    "child_failed": ("The {role} that this run started ended before it was ready{said}.", "Its log is {log}."),
+}

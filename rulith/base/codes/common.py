@@ -3,6 +3,10 @@
 CODES: dict[str, tuple[str, str]] = {
     "bad_command": ("{problem}", "Correct the named field and send the command again."),
     "not_built": ("{what} is not part of this release.", "{instead}"),
+    "grant_mismatch": (
+        "The execution grant does not fit the call: {problem}.",
+        "Run nothing; the gateway offers the call again under a fresh grant.",
+    ),
     "number_out_of_range": (
         "{where} holds {literal}, which is outside the exact range of ±9007199254740991 or not finite.",
         "Send identifiers as text, and amounts as whole numbers inside the range.",

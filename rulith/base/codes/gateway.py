@@ -85,7 +85,6 @@ CODES: dict[str, tuple[str, str]] = {
         "A newer generation of this Connection exists, so the receipt came too late.",
         "It is kept for audit; a person reconciles the call in the Console.",
     ),
-    "grant_mismatch": ("The execution grant is not the one this call was dispatched with ({problem}).", "Report under the grant of the row."),
     "not_dispatchable": ("There is no call {work} dispatched on this Connection.", "Poll again and work on the rows it answers with."),
     "ingest_rejected": (
         "The receipt was not recorded: {problem}.",

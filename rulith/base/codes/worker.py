@@ -31,7 +31,6 @@ CODES: dict[str, tuple[str, str]] = {
     "argument_reserved": ("The parameter {name!r} may not be stated for the {adapter} adapter.", _LEFT),
     "argument_refused": ("The argument {name!r} {problem}.", "Apply the Action with the arguments that the Tool declares."),
     "adapter_refused": ("Tool {tool!r} cannot run: {problem}.", "Correct the Tool or the Source on the Worker's machine."),
-    "grant_mismatch": ("The execution grant does not fit the row: {problem}.", _LEFT),
     "already_run_here": ("This process has already claimed {invocation}.", "Its outcome is reported once; a person reconciles it if that report was lost."),
     "work_not_built": ("Rows of {kind} work are not part of this release.", "The row stays with the gateway."),
     # Paths and Sources
