@@ -17,6 +17,10 @@ BODY_TIMEOUT_S = 60.0            # a whole request body, however slowly it drips
 SEND_TIMEOUT_S = 30.0            # a reader that takes nothing for this long is gone
 LINGER_S = 2.0                   # after an early answer, so that a reset does not eat it
 DISCARD_BYTES_MAX = 65_536       # reading this much of an unwanted body beats a new connection
+LINK_BUFFER_BYTES_MAX = 262_144  # received and not yet read; then the peer must wait
+CLIENT_IDLE_S = 55.0             # shorter than any server's keep-alive that we meet: a pooled link that may be dying is not used
+POOL_LINKS_MAX = 32              # idle links kept per origin
+REQUEST_TIMEOUT_S = 60.0
 PIPELINE_BYTES_MAX = 65_536      # requests that wait while one is answered
 
 # The Board

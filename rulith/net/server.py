@@ -91,6 +91,7 @@ class Server:
         self._listener: asyncio.AbstractServer | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._date = (0, b"")
+        self._empty: asyncio.Future[None] | None = None
         # One timer for all connections: a timer per request would cost more than the request.
         self._sweep_s = min(0.5, limits.shortest_s() / 4)
 
@@ -142,13 +143,24 @@ class Server:
             await asyncio.wait(left, timeout=1.0)
         for connection in list(self.connections):
             connection.end()
-        await asyncio.sleep(0)                      # the transports close in the next turn of the loop
+        await self._wait_no_connections(1.0)        # last answers still flow out
         for connection in list(self.connections):
             connection.transport.abort()
-        await asyncio.sleep(0)
+        await self._wait_no_connections(1.0)
         if self._sweep is not None:
             self._sweep.cancel()
         self._listener = None
+
+
+    def forget(self, connection: _Connection) -> None:
+        self.connections.discard(connection)
+        if self._empty is not None and not self.connections and not self._empty.done():
+            self._empty.set_result(None)
+
+    async def _wait_no_connections(self, timeout_s: float) -> None:
+        if self.connections:
+            self._empty = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._empty], timeout=timeout_s)
 
 
 class _Connection(asyncio.Protocol, Presence):
@@ -187,7 +199,7 @@ class _Connection(asyncio.Protocol, Presence):
             self.end()
 
     def connection_lost(self, problem: Exception | None) -> None:
-        self.server.connections.discard(self)
+        self.server.forget(self)
         self.deadline = None
         self._client_left()
         if self._writable is not None and not self._writable.done():
