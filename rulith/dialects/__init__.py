@@ -1,1 +1,1 @@
-"""Sans-IO model dialects: Anthropic Messages, OpenAI Chat Completions, emulated tools."""
+"""Model dialects: our transcript as a provider's request, a provider's reply as ours. No IO."""
