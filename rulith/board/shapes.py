@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from rulith.base.canonical import canonical_text, digest
 
-Mint = Callable[[str], str]     # mint("case_", 24) style: prefix in, fresh id out
+Mint = Callable[[str], str]     # a prefix such as "case_" in, a fresh id out
 
 TIERS = ("verified", "attested", "approximate", "inductive", "uncertain", "perceived", "asserted")
 TIER_RANK = {tier: rank for rank, tier in enumerate(TIERS)}   # 0 is the strongest
@@ -85,7 +85,7 @@ class Policy:
     sources: tuple[Source, ...] = ()
     locks: Mapping[tuple[str, str], ToolLock] = field(default_factory=dict)
     live: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    version: str = ""
+    version: object = ""
 
     def source(self, name: str) -> Source | None:
         return next((source for source in self.sources if source.name == name), None)

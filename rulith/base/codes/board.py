@@ -1,3 +1,65 @@
-"""Refusal codes of the board."""
+"""Refusal codes of the law: Board, Operations, Registry and Capability files."""
 
-CODES: dict[str, tuple[str, str]] = {}
+CODES: dict[str, tuple[str, str]] = {
+    # Cases
+    "unknown_case": ("There is no Case {case} on this Board.", "Read the directory with QueryBoard and use one of its Cases."),
+    "unknown_case_type": ("No installed Capability has the Case Type {case_type!r}.", "Use one of: {known}."),
+    "bad_business_key": ("The business key of {case_type} is not as its contract says: {problem}.", "Give exactly {expected}."),
+    "case_closed": (
+        "Case {case} is closed as {disposition}.",
+        "Read its outcome and receipt; work that is new needs a key of its own.",
+    ),
+    "case_paused": ("Case {case} is held by {holds}.", "A person lifts the hold; nothing is written to the Case until then."),
+    "case_not_certified": ("{root} may not close as completed: {problem}.", "Close what is open first, or close with another disposition and a reason."),
+    "case_busy": ("{case} still waits for {obligations}.", "Let it settle, or have a person reconcile it, then close."),
+    "case_admission_refused": ("No new Case of {case_type} is accepted: {problem}.", "Ask the owner of this gateway."),
+    "no_acceptance_root": (
+        "The write has no running Case in focus to belong to.",
+        "Open a Case with OpenCase, or focus a running one, and send the write again.",
+    ),
+    # what an Agent may write
+    "attested_predicate": (
+        "{where} would write {predicate}, which {owner}.",
+        "Read it in rules and preconditions; it comes to hold by {how}, never by a claim.",
+    ),
+    "not_permitted": ("{what} is not permitted here: {why}.", "{instead}"),
+    "goalpost_moved": ("{node} belongs to {owner} and is not the Agent's to take back.", "Only nodes this Agent asserted itself are retracted or revised."),
+    "not_found": ("There is no usable {what} {name!r} on this Board.", "Use an id that a view shows."),
+    "name_taken": ("The id {name!r} is in use.", "Leave the id out, or choose another."),
+    "placeholder_value": ("{where} has the value {value!r}, which stands for a value and is none.", "Give the real value, or a variable such as ?x where a pattern is meant."),
+    "variable_in_fact": ("{where} has the value {value!r}, and a fact holds no variables.", "State the value; variables belong in rules, goals and preconditions."),
+    "goal_mismatch": ("{problem}", "Correct the named atom; nothing of the batch was applied."),
+    "aggregate_refused": ("The aggregate cannot be made: {problem}.", "Correct the named member; nothing of the batch was applied."),
+    # Actions
+    "unknown_action": ("There is no Action {action!r}.", "Use one of: {known}."),
+    "ambiguous_action": ("{action} can be bound in {count} ways here.", "Give its arguments, or the target root, so that one way is left."),
+    "invalid_params": ("The arguments of {action} are not as it takes them: {problem}.", "It takes {expected}."),
+    "precondition_not_met": ("{action} is not applicable: {problem}.", "Bring about what is missing, then apply it."),
+    "needs_setup": ("{action} cannot run yet: {problem}.", "Its owner binds the Source and locks the Tool in the Console."),
+    "source_selection_required": ("{action} needs its Source named in `source`.", "Use one of: {sources}."),
+    "source_type_mismatch": ("{action} accepts Sources of type {accepts}, and {source!r} is {got}.", "Choose one of: {sources}."),
+    "board_action": ("{action} is {is_kind}.", "{instead}"),
+    # operations
+    "unknown_operation": ("There is no operation {ordinal} of this Agent.", "Use an ordinal that a state list shows."),
+    "operation_state": ("Operation {ordinal} is {state}; {event} is not legal then.", "Legal now: {legal}."),
+    # Capability files and Releases
+    "capability_invalid": ("The Capability file has {count} error(s):\n{listing}", "Correct them all and check again."),
+    "release_in_use": (
+        "{capability} {version} has open Cases: {cases}.",
+        "Close them first; an open Case stays on the Release it opened with.",
+    ),
+    "release_conflict": ("{capability} cannot be installed: {problem}.", "Rename what clashes, or remove the other Capability."),
+    # Registry
+    "genesis_over": ("This ledger has rows already; only an empty one is seeded.", "Use the Console to add what is missing."),
+    "not_authorized": ("{act} needs {needs}.", "{instead}"),
+    "fence_generation_stale": (
+        "Generation {generation} of Connection {connection} is not above the fence, which is {current}.",
+        "Poll again without a generation.",
+    ),
+    "registry_name_taken": ("{what} {name!r} exists already.", "Use another name, or change the existing one."),
+    "unknown_source": ("There is no Source {source!r} on this gateway.", "Use a name that the Console lists."),
+    "decision_closed": ("Decision {decision} is {state} and takes no more verdicts.", "Apply the Action again where a new decision is wanted."),
+    "decision_expired": ("Decision {decision} expired at {expires_at}.", "Apply the Action again; the values are then judged afresh."),
+    "decision_same_person": ("{by} has already approved decision {decision}, which needs {people} people.", "Another person signs in and approves."),
+    "receipt_invalid": ("The document is not a sound Terminal Receipt: {problem}.", "Get the receipt again from the gateway that wrote it."),
+}

@@ -1,0 +1,421 @@
+"""Operations of one Agent: ordinals, states, the write gate, delivery and acknowledgement.
+
+One operation is unresolved at a time. It moves only along TABLE; what is absent there is
+refused. Delivery is counted beside it: a settled write stays in the way of the next write
+until its result was delivered to the session that asks.
+
+Refuses to know: what an operation does (board.py), how an answer is written (gateway/).
+Units   `at` and `since` are RFC 3339 stamps; an ordinal is an int from 1, never reused.
+Source  the MCP surface, "Operations"; the Worker hop, "Gateway duties".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from rulith.base.clock import seconds_of, stamp
+from rulith.base.errors import Refused
+from rulith.base.limits import STRIP_ROWS_MAX
+from rulith.board.machine import Machine, members
+from rulith.board.shapes import Mint
+
+WRITES = ("OpenCase", "ApplyBatch", "ApplyAction", "CloseCase")
+TOOLS = (*WRITES, "ReadArtifact")
+
+ADMITTED, WAITING, READY, DISPATCHED, CLAIMED = "admitted", "waiting_for_decision", "ready", "dispatched", "claimed"
+NEEDS_PERSON, DONE, FAILED, REFUSED, UNKNOWN = "needs_person", "done", "failed", "refused", "unknown"
+STATES = (ADMITTED, WAITING, READY, DISPATCHED, CLAIMED, NEEDS_PERSON, DONE, FAILED, REFUSED, UNKNOWN)
+SETTLED = (DONE, FAILED, REFUSED, UNKNOWN)
+
+#  state        what happened           next
+TABLE = {
+    (ADMITTED, "settle_done"): DONE,
+    (ADMITTED, "settle_failed"): FAILED,
+    (ADMITTED, "settle_refused"): REFUSED,
+    (WAITING, "decide_approve"): READY,
+    (WAITING, "decide_reject"): REFUSED,
+    (WAITING, "decide_expire"): REFUSED,
+    (READY, "dispatch"): DISPATCHED,
+    (READY, "settle_refused"): REFUSED,            # no longer allowed when its turn came; nothing ran
+    (DISPATCHED, "dispatch"): DISPATCHED,          # unclaimed: offered again, also to the next instance
+    (DISPATCHED, "claim"): CLAIMED,
+    (DISPATCHED, "settle_refused"): REFUSED,       # unclaimed, so nothing ran
+    (CLAIMED, "claim"): CLAIMED,                   # only its own claimer, asking again
+    (CLAIMED, "settle_done"): DONE,
+    (CLAIMED, "settle_failed"): FAILED,
+    (CLAIMED, "needs_person"): NEEDS_PERSON,       # the claimer is superseded: the effect is unknown
+    (NEEDS_PERSON, "reconcile_happened"): DONE,
+    (NEEDS_PERSON, "reconcile_did_not"): FAILED,
+    (NEEDS_PERSON, "reconcile_cannot_tell"): UNKNOWN,
+}
+EVENTS = tuple(dict.fromkeys(event for _, event in TABLE))
+
+PUBLIC = {ADMITTED: ("running", "not_dispatched"), READY: ("running", "not_dispatched"),
+          DISPATCHED: ("running", "not_dispatched"), CLAIMED: ("running", "at_worker")}
+
+LATEST_ROWS = 5                    # the newest operations a strip always shows
+KEEP_ACKNOWLEDGED_S = 24 * 3600.0  # the latest settled write stays listed this long after its acknowledgement
+PLAIN_KEPT_MAX = 128               # Board-only operations remembered; older ones live in the ledger only
+PLAIN_KEPT_MIN = 64
+LABEL_MAX, SUMMARY_MAX, DECISION_MAX = 200, 500, 200
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One admitted call. `plan` is ExternalPlan.record() for work that leaves the Board, else None."""
+
+    ordinal: int
+    tool: str
+    label: str
+    session: str
+    case_ids: tuple[str, ...]
+    at: str
+    since: str
+    state: str
+    plan: Mapping | None = None
+    decision: Mapping | None = None        # {"id", "kind", "expiresAt"?}
+    invocation: str = ""
+    dispatch: Mapping | None = None        # {"connectionId", "workerId", "generation", "requestDigest", "grant"?, "at"}
+    claim: Mapping | None = None           # {"connectionId", "workerId", "generation", "at"}
+    result: Mapping | None = None          # the public result without its view; kept while it may still be shown
+    summary: str = ""
+    reason: str = ""
+    identity: Mapping | None = None        # execution identity of the accepted receipt
+    delivered: tuple[str, ...] = ()
+    acknowledged_at: str = ""
+    steps: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_settled(self) -> bool:
+        return self.state in SETTLED
+
+    @property
+    def is_write(self) -> bool:
+        return self.tool in WRITES
+
+    @property
+    def public_state(self) -> str:
+        return PUBLIC.get(self.state, (self.state,))[0]
+
+    @property
+    def stage(self) -> str | None:
+        return PUBLIC[self.state][1] if self.state in PUBLIC else None
+
+
+def step(state: str, event: str, ordinal: int) -> str:
+    """The one reader of TABLE. Raises Refused: already_reported for a settled operation, else operation_state."""
+    try:
+        return TABLE[state, event]
+    except KeyError:
+        if state in SETTLED and event.startswith("settle"):
+            raise Refused("already_reported") from None
+        legal = [known for source, known in TABLE if source == state]
+        raise Refused("operation_state", ordinal=ordinal, state=state, event=event,
+                      legal=", ".join(legal) or "nothing") from None
+
+
+def call_label(tool: str, arguments: Mapping) -> str:
+    """A label from the call's own input only: tool, then what it names, then its public target."""
+    words = [tool]
+    if tool == "OpenCase":
+        words += [arguments.get("caseType") or arguments.get("caseId")]
+    elif tool == "ApplyAction":
+        words += [arguments.get("action"), arguments.get("target")]
+    elif tool == "CloseCase":
+        words += [arguments.get("root")]
+    elif tool == "ReadArtifact":
+        words += [arguments.get("ref")]
+    return " ".join(word for word in words if isinstance(word, str) and word)[:LABEL_MAX]
+
+
+def _after(last: str, at: str) -> str:
+    """`at`, or one millisecond after `last` when the clock has not moved past it."""
+    if at > last:
+        return at
+    return stamp((round(seconds_of(last) * 1000) + 1.5) / 1000)
+
+
+class Operations(Machine):
+    """The operations of one Agent; see the package docstring for the commands."""
+
+    COMMANDS = {
+        "admit": ("_admit", *members("tool label session caseIds", "plan decision settled")),
+        "decide": ("_decide", *members("ordinal verdict", "reason result summary")),
+        "dispatch": ("_dispatch", *members("ordinal connectionId workerId generation requestDigest", "grant")),
+        "claim": ("_claim", *members("ordinal connectionId workerId generation")),
+        "settle": ("_settle", *members("ordinal state result summary", "reason identity")),
+        "needs_person": ("_needs_person", *members("ordinal reason")),
+        "reconcile": ("_reconcile", *members("ordinal outcome result summary by reason")),
+        "deliver": ("_deliver", *members("ordinal session")),
+        "acknowledge": ("_acknowledge", *members("session")),
+        "void_delivery": ("_void_delivery", *members("ordinal session")),
+    }
+
+    def __init__(self, agent_id: str) -> None:
+        super().__init__()
+        self.agent_id = agent_id
+        self.operations: dict[int, Operation] = {}
+        self.last_ordinal = 0
+        self.last_at = ""
+        self.unresolved_ordinal = 0       # 0: none
+        self.settled_write = 0            # ordinal of the latest settled write; 0: none
+
+    # --- commands ----------------------------------------------------------------------
+
+    def _admit(self, command: Mapping, at: str, draw: Mint) -> dict:
+        tool = command["tool"]
+        if tool not in TOOLS:
+            raise Refused("bad_command", problem=f"{tool!r} is not an operation tool")
+        refusal = self.gate(command["session"], tool)
+        if refusal is not None:
+            raise refusal
+        plan, decision, settled = command.get("plan"), command.get("decision"), command.get("settled")
+        if settled is not None and plan is not None:
+            raise Refused("bad_command", problem="A call with a Worker plan cannot be admitted as settled")
+        at = _after(self.last_at, at)
+        self.journal.set(self, "last_at", at)
+        self.journal.set(self, "last_ordinal", self.last_ordinal + 1)
+        ordinal = self.last_ordinal
+        state = ADMITTED if plan is None else WAITING if decision is not None else READY
+        operation = Operation(ordinal, tool, command["label"][:LABEL_MAX], command["session"],
+                              tuple(command["caseIds"]), at, at, state, plan, decision,
+                              draw("inv_") if plan is not None else "", steps=((state, at),))
+        self.journal.set(self, "unresolved_ordinal", ordinal)
+        self._put(operation)
+        if settled is not None:
+            self._finish(operation, settled["state"], settled["result"], settled["summary"],
+                         settled.get("reason", ""), at)
+        self._prune()
+        operation = self.operations[ordinal]
+        answer = {"ordinal": ordinal, "at": at, "state": operation.public_state}
+        if operation.stage:
+            answer["stage"] = operation.stage
+        if operation.invocation:
+            answer["invocationId"] = operation.invocation
+        return answer
+
+    def _decide(self, command: Mapping, at: str, draw: Mint) -> dict:
+        operation, verdict = self.operation(command["ordinal"]), command["verdict"]
+        state = step(operation.state, f"decide_{verdict}", operation.ordinal)
+        if state == REFUSED:
+            reason = command.get("reason") or ("The decision expired." if verdict == "expire" else "A person refused it.")
+            result = command.get("result") or {"accepted": True, "result": {
+                "action": operation.plan["action"], "done": True, "status": "refused", "ok": False}}
+            self._finish(operation, REFUSED, result, command.get("summary") or reason, reason, at)
+        else:
+            self._move(operation, state, at)
+        return {"ordinal": operation.ordinal, "state": self.operations[operation.ordinal].public_state}
+
+    def _dispatch(self, command: Mapping, at: str, draw: Mint) -> dict:
+        operation = self.operation(command["ordinal"])
+        state = step(operation.state, "dispatch", operation.ordinal)
+        if command["connectionId"] != operation.plan["connectionId"]:
+            raise Refused("not_dispatchable", work=operation.invocation)
+        record = {name: command[name] for name in ("connectionId", "workerId", "generation", "requestDigest", "grant")
+                  if name in command}
+        self._move(operation, state, at, dispatch={**record, "at": at})
+        return {"ordinal": operation.ordinal, "invocationId": operation.invocation}
+
+    def _claim(self, command: Mapping, at: str, draw: Mint) -> dict:
+        operation = self.operation(command["ordinal"])
+        state = step(operation.state, "claim", operation.ordinal)
+        holder = {name: command[name] for name in ("connectionId", "workerId", "generation")}
+        expected = {name: operation.dispatch[name] for name in holder}
+        if holder != expected:
+            raise Refused("not_claimer")
+        replay = operation.state == CLAIMED
+        if not replay:
+            self._move(operation, state, at, claim={**holder, "at": at})
+        return {"ordinal": operation.ordinal, "invocationId": operation.invocation, "replay": replay}
+
+    def _settle(self, command: Mapping, at: str, draw: Mint) -> dict:
+        operation = self.operation(command["ordinal"])
+        if command["state"] not in (DONE, FAILED, REFUSED):
+            raise Refused("bad_command", problem=f"An operation does not settle as {command['state']!r}")
+        self._finish(operation, command["state"], command["result"], command["summary"],
+                     command.get("reason", ""), at, identity=command.get("identity"))
+        return {"ordinal": operation.ordinal, "state": command["state"]}
+
+    def _needs_person(self, command: Mapping, at: str, draw: Mint) -> dict:
+        operation = self.operation(command["ordinal"])
+        self._move(operation, step(operation.state, "needs_person", operation.ordinal), at,
+                   reason=command["reason"][:SUMMARY_MAX])
+        return {"ordinal": operation.ordinal, "state": NEEDS_PERSON}
+
+    def _reconcile(self, command: Mapping, at: str, draw: Mint) -> dict:
+        operation = self.operation(command["ordinal"])
+        outcome = command["outcome"]
+        if outcome not in ("happened", "did_not", "cannot_tell"):
+            raise Refused("bad_command", problem=f"{outcome!r} is not an outcome a person can state")
+        state = step(operation.state, f"reconcile_{outcome}", operation.ordinal)
+        self._finish(operation, state, command["result"], command["summary"], "", at, event=f"reconcile_{outcome}",
+                     identity={"reconciledBy": command["by"], "outcome": outcome, "reason": command["reason"], "at": at})
+        return {"ordinal": operation.ordinal, "state": state}
+
+    def _deliver(self, command: Mapping, at: str, draw: Mint) -> dict:
+        operation, session = self.operation(command["ordinal"]), command["session"]
+        if not operation.is_settled:
+            raise Refused("operation_state", ordinal=operation.ordinal, state=operation.state, event="deliver",
+                          legal="nothing before it settles")
+        if session not in operation.delivered:
+            delivered = (*operation.delivered, session)
+            # a second session that read it proves the outcome is known to the Agent
+            acknowledged = operation.acknowledged_at or (at if len(delivered) > 1 else "")
+            self._put(replace(operation, delivered=delivered, acknowledged_at=acknowledged))
+        return {"ordinal": operation.ordinal}
+
+    def _acknowledge(self, command: Mapping, at: str, draw: Mint) -> dict:
+        ordinals = self._awaiting_acknowledgement(command["session"])
+        for ordinal in ordinals:
+            self._put(replace(self.operations[ordinal], acknowledged_at=at))
+        return {"ordinals": ordinals}
+
+    def _void_delivery(self, command: Mapping, at: str, draw: Mint) -> dict:
+        operation = self.operation(command["ordinal"])
+        if not operation.acknowledged_at and command["session"] in operation.delivered:
+            left = tuple(session for session in operation.delivered if session != command["session"])
+            self._put(replace(operation, delivered=left))
+        return {"ordinal": operation.ordinal}
+
+    # --- how a record moves ------------------------------------------------------------
+
+    def _put(self, operation: Operation) -> None:
+        self.journal.put(self.operations, operation.ordinal, operation)
+
+    def _move(self, operation: Operation, state: str, at: str, **changes: object) -> None:
+        since = max(operation.since, at)
+        self._put(replace(operation, state=state, since=since, steps=(*operation.steps, (state, since)), **changes))
+
+    def _finish(self, operation: Operation, state: str, result: Mapping, summary: str, reason: str, at: str, *,
+                event: str = "", identity: Mapping | None = None) -> None:
+        if operation.state != WAITING:
+            step(operation.state, event or f"settle_{state}", operation.ordinal)
+        if state == REFUSED and not reason:
+            raise Refused("bad_command", problem="A refused operation states its reason")
+        if operation.is_write:
+            previous = self.operations.get(self.settled_write)
+            if previous is not None and previous.result is not None:
+                self._put(replace(previous, result=None))     # only the newest settled write is shown in full
+            self.journal.set(self, "settled_write", operation.ordinal)
+        self._move(operation, state, at, result=dict(result), summary=(summary or state)[:SUMMARY_MAX],
+                   reason=reason[:SUMMARY_MAX], identity=identity)
+        self.journal.set(self, "unresolved_ordinal", 0)
+
+    def _prune(self) -> None:
+        """Forget old Board-only operations in blocks, so that memory does not grow with the ledger."""
+        plain = [ordinal for ordinal, each in self.operations.items() if each.plan is None and each.is_settled] \
+            if len(self.operations) % PLAIN_KEPT_MIN == 0 else []
+        if len(plain) > PLAIN_KEPT_MAX:
+            for ordinal in plain[:-PLAIN_KEPT_MIN]:
+                if ordinal != self.settled_write:
+                    self.journal.drop(self.operations, ordinal)
+
+    # --- reads -------------------------------------------------------------------------
+
+    def operation(self, ordinal: int) -> Operation:
+        found = self.operations.get(ordinal)
+        if found is None:
+            raise Refused("unknown_operation", ordinal=ordinal)
+        return found
+
+    def unresolved(self) -> Operation | None:
+        return self.operations.get(self.unresolved_ordinal)
+
+    def by_invocation(self, invocation: str) -> Operation | None:
+        return next((each for each in reversed(self.operations.values()) if each.invocation == invocation), None)
+
+    def awaiting_worker(self, connection_id: str) -> list[Operation]:
+        """Operations whose work may be offered to this Connection now, oldest first."""
+        found = self.unresolved()
+        wanted = found is not None and found.state in (READY, DISPATCHED) and found.plan["connectionId"] == connection_id
+        return [found] if wanted else []
+
+    def superseded(self, connection_id: str, generation: int) -> list[Operation]:
+        """Claimed operations whose claimer's generation on this Connection is older than `generation`."""
+        found = self.unresolved()
+        wanted = (found is not None and found.state == CLAIMED and found.claim["connectionId"] == connection_id
+                  and found.claim["generation"] < generation)
+        return [found] if wanted else []
+
+    def gate(self, session: str, tool: str) -> Refused | None:
+        """The refusal that stands in the way of this call, or None. QueryBoard is never asked here."""
+        running = self.unresolved()
+        if running is not None:
+            return Refused("operation_running", label=running.label, state=running.public_state)
+        settled = self.operations.get(self.settled_write)
+        if tool in WRITES and settled is not None and not settled.acknowledged_at and session not in settled.delivered:
+            return Refused("previous_result_undelivered", label=settled.label)
+        return None
+
+    def needs_acknowledgement(self, session: str) -> bool:
+        """Whether a request on this session acknowledges anything, so that an idle ping costs no row."""
+        return bool(self._awaiting_acknowledgement(session))
+
+    def _awaiting_acknowledgement(self, session: str) -> list[int]:
+        recent = list(self.operations)[-STRIP_ROWS_MAX:]
+        if self.settled_write and self.settled_write not in recent:
+            recent.insert(0, self.settled_write)
+        found = (self.operations[ordinal] for ordinal in recent if ordinal in self.operations)
+        return [each.ordinal for each in found if each.is_settled and not each.acknowledged_at
+                and session in each.delivered]
+
+    def delivers(self, *, own: int | None = None) -> int | None:
+        """The ordinal whose full outcome a strip written now carries, beside the call's own."""
+        settled = self.operations.get(self.settled_write)
+        shown = settled is not None and not settled.acknowledged_at and settled.ordinal != own
+        return settled.ordinal if shown else None
+
+    def _listed(self, at: str) -> list[Operation]:
+        ordinals = list(self.operations)[-LATEST_ROWS:]
+        settled = self.operations.get(self.settled_write)
+        for extra in (settled, self.unresolved()):
+            if extra is None or extra.ordinal in ordinals:
+                continue
+            if (extra is settled and settled.acknowledged_at and at
+                    and seconds_of(at) - seconds_of(settled.acknowledged_at) > KEEP_ACKNOWLEDGED_S):
+                continue
+            ordinals.append(extra.ordinal)
+        return [self.operations[ordinal] for ordinal in sorted(ordinals, reverse=True)[:STRIP_ROWS_MAX]]
+
+    def strip(self, *, at: str, own: int | None = None, view: Mapping | None = None,
+              withheld: frozenset[int] = frozenset(), encode=None) -> list[dict]:
+        """The model-visible list, newest first.
+
+        own       the call being answered: its entry says `summary`, never `result`
+        view      joined to the recorded result that is shown in full
+        withheld  ordinals whose content the Agent's Profile hides now
+        encode    object -> JSON text for the recorded result's content
+        """
+        rows = []
+        shown = self.delivers(own=own)
+        for each in self._listed(at):
+            row = {"tool": each.tool, "label": each.label, "state": each.public_state}
+            if each.stage:
+                row["stage"] = each.stage
+            if each.state == WAITING:
+                row["decision"] = str(each.decision["kind"])[:DECISION_MAX]
+            row["at"], row["since"] = each.at, each.since
+            if each.is_settled and each.ordinal in withheld:
+                row["contentWithheld"] = True
+            elif each.is_settled:
+                if each.state == REFUSED:
+                    row["reason"] = each.reason
+                if each.ordinal == shown and each.result is not None and each.is_write:
+                    body = {**each.result, "view": view} if view is not None else dict(each.result)
+                    row["result"] = {"content": [{"type": "text", "text": encode(body)}],
+                                     "isError": not each.result.get("accepted", False)}
+                else:
+                    row["summary"] = each.summary
+            rows.append(row)
+        return rows
+
+    def state_form(self, *, at: str) -> list[dict]:
+        """The host-only list with ordinals; states only, no content."""
+        rows = []
+        for each in self._listed(at):
+            row = {"ordinal": each.ordinal, "tool": each.tool, "label": each.label, "state": each.public_state}
+            if each.stage:
+                row["stage"] = each.stage
+            rows.append({**row, "at": each.at, "since": each.since})
+        return rows

@@ -1,0 +1,390 @@
+"""Registry: who exists on this gateway, what they may touch, and what people decided.
+
+Agents by token hash, Connections with their fence, Sources, Tool locks, Releases, the
+device grant, the passphrase record and decisions. Every command names its authority and
+AUTHORITY says which one it needs; the gateway states the facts of a sign-in, this judges them.
+
+Refuses to know: tokens and passphrases themselves (only hashes enter), leases, clocks.
+Units   ages and spans `_s` in seconds, moments as RFC 3339 stamps; expiry is judged when read.
+Source  the Worker hop, "Fence"; the MCP surface, "waiting_for_decision".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rulith.base.clock import seconds_of, stamp
+from rulith.base.errors import Refused
+from rulith.board.machine import Machine, members
+from rulith.board.shapes import TIERS, Mint, Policy, Source, ToolLock
+
+SIGN_IN_FRESH_S = 15 * 60.0       # older than this, and a person is asked for the passphrase again
+DECISION_EXPIRES_S = 7 * 86_400   # when a Capability names no span
+SOURCE_TYPES = ("db", "file", "http", "mcp", "sensor", "compute", "human")
+
+PERSON, GATEWAY, SETUP_CODE = "person", "gateway", "setup_code"
+
+# command -> who may give it
+AUTHORITY = {
+    "add_agent": PERSON, "replace_agent_token": PERSON, "remove_agent": PERSON,
+    "add_connection": PERSON, "replace_connection_key": PERSON, "isolate": PERSON,
+    "add_source": PERSON, "remove_source": PERSON, "lock_tool": PERSON, "unlock_tool": PERSON,
+    "install_release": PERSON, "set_device_grant": GATEWAY, "set_passphrase": SETUP_CODE,
+    "fence": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
+    "decide": PERSON,
+}
+
+
+def judge_authority(act: str, authority: object, *, passphrase_set: bool) -> str:
+    """The name of the person (or "gateway") on whose word `act` happens. Raises Refused where that word is not enough.
+
+    authority  {"kind": "person", "by", "signInAgeS"} | {"kind": "setup_code", "by"} | {"kind": "gateway"}
+    """
+    needs = AUTHORITY[act]
+    given = authority if isinstance(authority, Mapping) else {}
+    kind = given.get("kind")
+    if needs == GATEWAY and kind == GATEWAY:
+        return GATEWAY
+    if needs == SETUP_CODE and kind == SETUP_CODE:
+        if passphrase_set:
+            raise Refused("passphrase_already_set")
+        return str(given.get("by") or "owner")
+    if needs in (PERSON, SETUP_CODE) and kind == PERSON:
+        age_s = given.get("signInAgeS")
+        fresh = isinstance(age_s, (int, float)) and not isinstance(age_s, bool) and 0 <= age_s <= SIGN_IN_FRESH_S
+        if not fresh or not passphrase_set:
+            raise Refused("sign_in_required", minutes=int(SIGN_IN_FRESH_S // 60))
+        return str(given.get("by") or "owner")
+    if needs == PERSON:
+        raise Refused("sign_in_required", minutes=int(SIGN_IN_FRESH_S // 60))
+    raise Refused("not_authorized", act=act, needs=f"the authority of the {needs}",
+                  instead="No token of an Agent, a Worker or this device stands in for it.")
+
+
+class Registry(Machine):
+    """Gateway-wide state.
+
+    Commands (each but `genesis` with `authority`):
+        genesis {commands}                    the first row of a ledger, and only that; no authority needed inside
+        add_agent {id, name, tokenHash}       replace_agent_token {id, tokenHash}        remove_agent {id}
+        add_connection {id, name, agentId, keyHash}      replace_connection_key {id, keyHash}
+        add_source {name, type, access, connectionId, tier, attests}                     remove_source {name}
+        lock_tool {connectionId, toolId, digest, descriptor}     unlock_tool {connectionId, toolId}
+        install_release {id, version, digest, title?, agents?}
+        set_device_grant {hash}               set_passphrase {record}
+        fence {connectionId, workerId|null, generation} -> {connectionId, fence, replay}
+        isolate {connectionId} -> {connectionId, fence}
+        request_decision {agentId, ordinal, decisionKind, action, argumentDigest, argsText, target, premises,
+                          people, expiresS, caseIds?} -> {id, expiresAt}
+        decide {id, verdict: approve|reject, argumentDigest, reason?} -> {id, state, approvals, people}
+        expire_decision {id}    withdraw_decision {id}
+    """
+
+    COMMANDS = {
+        "genesis": ("_genesis", *members("commands")),
+        "add_agent": ("_add_agent", *members("id name tokenHash authority")),
+        "replace_agent_token": ("_replace_agent_token", *members("id tokenHash authority")),
+        "remove_agent": ("_remove_agent", *members("id authority")),
+        "add_connection": ("_add_connection", *members("id name agentId keyHash authority")),
+        "replace_connection_key": ("_replace_connection_key", *members("id keyHash authority")),
+        "add_source": ("_add_source", *members("name type access connectionId tier attests authority")),
+        "remove_source": ("_remove_source", *members("name authority")),
+        "lock_tool": ("_lock_tool", *members("connectionId toolId digest descriptor authority")),
+        "unlock_tool": ("_unlock_tool", *members("connectionId toolId authority")),
+        "install_release": ("_install_release", *members("id version digest authority", "title agents")),
+        "set_device_grant": ("_set_device_grant", *members("hash authority")),
+        "set_passphrase": ("_set_passphrase", *members("record authority")),
+        "fence": ("_fence", *members("connectionId workerId generation authority")),
+        "isolate": ("_isolate", *members("connectionId authority")),
+        "request_decision": ("_request_decision", *members(
+            "agentId ordinal decisionKind action argumentDigest argsText target premises people expiresS authority",
+            "caseIds")),
+        "decide": ("_decide", *members("id verdict argumentDigest authority", "reason")),
+        "expire_decision": ("_expire_decision", *members("id authority")),
+        "withdraw_decision": ("_withdraw_decision", *members("id authority")),
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.agents: dict[str, dict] = {}
+        self.connections: dict[str, dict] = {}     # id -> {id, name, agentId, keyHash, fence: {workerId, generation}}
+        self.sources: dict[str, Source] = {}
+        self.locks: dict[tuple[str, str], ToolLock] = {}
+        self.releases: dict[str, dict] = {}        # Capability id -> its current Release {id, version, digest, ...}
+        self.decisions: dict[str, dict] = {}
+        self.device_grant_hash = ""
+        self.passphrase: dict | None = None
+        self.rows = 0                              # accepted commands so far; genesis needs none
+        self.policy_version = 0
+        self._in_genesis = False
+        self._by_token: dict[str, str] = {}
+
+    # --- doors -------------------------------------------------------------------------
+
+    def _run(self, command: dict, at: str, draw: Mint) -> dict:
+        kind = command.get("kind") if isinstance(command, dict) else None
+        if self._in_genesis and isinstance(command, dict) and kind != "genesis" and "authority" not in command:
+            command = {**command, "authority": None}
+        result = super()._run(command, at, draw)
+        self.journal.set(self, "rows", self.rows + 1)
+        return result
+
+    def _genesis(self, command: Mapping, at: str, draw: Mint) -> dict:
+        if self.rows or self._in_genesis:
+            raise Refused("genesis_over")
+        self._in_genesis = True
+        try:
+            return {"results": [self._run(each, at, draw) for each in command["commands"]]}
+        finally:
+            self._in_genesis = False
+
+    def _authority(self, act: str, command: Mapping) -> str:
+        if self._in_genesis:
+            return "genesis"
+        return judge_authority(act, command["authority"], passphrase_set=self.passphrase is not None)
+
+    def _policy_changed(self) -> None:
+        self.journal.set(self, "policy_version", self.policy_version + 1)
+
+    # --- Agents and Connections --------------------------------------------------------
+
+    def _add_agent(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("add_agent", command)
+        agent_id = command["id"]
+        if agent_id in self.agents:
+            raise Refused("registry_name_taken", what="Agent", name=agent_id)
+        self._claim_token(command["tokenHash"], agent_id)
+        self.journal.put(self.agents, agent_id, {"id": agent_id, "name": command["name"],
+                                                 "tokenHash": command["tokenHash"], "addedAt": at})
+        return {"id": agent_id}
+
+    def _replace_agent_token(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("replace_agent_token", command)
+        agent = self.agent(command["id"])
+        self._claim_token(command["tokenHash"], agent["id"])
+        self.journal.drop(self._by_token, agent["tokenHash"])
+        self.journal.put(self.agents, agent["id"], {**agent, "tokenHash": command["tokenHash"]})
+        return {"id": agent["id"]}
+
+    def _remove_agent(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("remove_agent", command)
+        agent = self.agent(command["id"])
+        self.journal.drop(self._by_token, agent["tokenHash"])
+        self.journal.drop(self.agents, agent["id"])
+        return {"id": agent["id"]}
+
+    def _claim_token(self, token_hash: str, agent_id: str) -> None:
+        if token_hash in self._by_token:
+            raise Refused("registry_name_taken", what="A token of", name=self._by_token[token_hash])
+        self.journal.put(self._by_token, token_hash, agent_id)
+
+    def _add_connection(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("add_connection", command)
+        connection_id = command["id"]
+        if connection_id in self.connections:
+            raise Refused("registry_name_taken", what="Connection", name=connection_id)
+        self.agent(command["agentId"])
+        self.journal.put(self.connections, connection_id, {
+            "id": connection_id, "name": command["name"], "agentId": command["agentId"],
+            "keyHash": command["keyHash"], "fence": {"workerId": None, "generation": 0}, "addedAt": at})
+        self._policy_changed()
+        return {"id": connection_id}
+
+    def _replace_connection_key(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("replace_connection_key", command)
+        connection = self.connection(command["id"])
+        self.journal.put(self.connections, connection["id"], {**connection, "keyHash": command["keyHash"]})
+        return {"id": connection["id"]}
+
+    # --- fence -------------------------------------------------------------------------
+
+    def _fence(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("fence", command)
+        connection, generation = self.connection(command["connectionId"]), command["generation"]
+        current, wanted = connection["fence"], {"workerId": command["workerId"], "generation": generation}
+        if isinstance(generation, bool) or not isinstance(generation, int) or generation < 1:
+            raise Refused("bad_command", problem="A fence generation is a whole number from 1")
+        replay = wanted == current
+        if not replay:
+            if generation <= current["generation"]:
+                raise Refused("fence_generation_stale", generation=generation, connection=connection["id"],
+                              current=current["generation"])
+            self.journal.put(self.connections, connection["id"], {**connection, "fence": wanted})
+        return {"connectionId": connection["id"], "fence": wanted, "replay": replay}
+
+    def _isolate(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("isolate", command)
+        connection = self.connection(command["connectionId"])
+        fence = {"workerId": None, "generation": connection["fence"]["generation"] + 1}
+        self.journal.put(self.connections, connection["id"], {**connection, "fence": fence})
+        return {"connectionId": connection["id"], "fence": fence}
+
+    # --- Sources, Tools, Releases, secrets' hashes -------------------------------------
+
+    def _add_source(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("add_source", command)
+        source = Source.of(command)
+        if source.name in self.sources:
+            raise Refused("registry_name_taken", what="Source", name=source.name)
+        self.connection(source.connection_id)
+        if source.type not in SOURCE_TYPES:
+            raise Refused("bad_command", problem=f"A Source has one of the types {', '.join(SOURCE_TYPES)}, not {source.type!r}")
+        if source.tier not in TIERS:
+            raise Refused("bad_command", problem=f"A Source has one of the tiers {', '.join(TIERS)}, not {source.tier!r}")
+        self.journal.put(self.sources, source.name, source)
+        self._policy_changed()
+        return {"name": source.name}
+
+    def _remove_source(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("remove_source", command)
+        if command["name"] not in self.sources:
+            raise Refused("unknown_source", source=command["name"])
+        self.journal.drop(self.sources, command["name"])
+        self._policy_changed()
+        return {"name": command["name"]}
+
+    def _lock_tool(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("lock_tool", command)
+        self.connection(command["connectionId"])
+        lock = ToolLock(command["connectionId"], command["toolId"], command["digest"], dict(command["descriptor"]))
+        self.journal.put(self.locks, (lock.connection_id, lock.tool_id), lock)
+        self._policy_changed()
+        return {"connectionId": lock.connection_id, "toolId": lock.tool_id, "digest": lock.digest}
+
+    def _unlock_tool(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("unlock_tool", command)
+        key = (command["connectionId"], command["toolId"])
+        if key not in self.locks:
+            raise Refused("not_found", what="Tool lock", name=command["toolId"])
+        self.journal.drop(self.locks, key)
+        self._policy_changed()
+        return {"connectionId": key[0], "toolId": key[1]}
+
+    def _install_release(self, command: Mapping, at: str, draw: Mint) -> dict:
+        by = self._authority("install_release", command)
+        release = {name: command[name] for name in ("id", "version", "digest", "title", "agents") if name in command}
+        self.journal.put(self.releases, release["id"], {**release, "by": by, "at": at})
+        return {"id": release["id"], "version": release["version"], "digest": release["digest"]}
+
+    def _set_device_grant(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("set_device_grant", command)
+        self.journal.set(self, "device_grant_hash", command["hash"])
+        return {}
+
+    def _set_passphrase(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("set_passphrase", command)
+        self.journal.set(self, "passphrase", {**command["record"], "setAt": at})
+        return {}
+
+    # --- decisions ---------------------------------------------------------------------
+
+    def _request_decision(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("request_decision", command)
+        people, expires_s = command["people"], command["expiresS"] or DECISION_EXPIRES_S
+        if isinstance(people, bool) or not isinstance(people, int) or people < 1:
+            raise Refused("bad_command", problem="A decision needs one person or more")
+        decision_id = draw("dec_")
+        expires_at = stamp(seconds_of(at) + expires_s + 0.0005)
+        self.journal.put(self.decisions, decision_id, {
+            "id": decision_id, "agentId": command["agentId"], "ordinal": command["ordinal"],
+            "kind": command["decisionKind"], "action": command["action"], "argumentDigest": command["argumentDigest"],
+            "argsText": command["argsText"], "target": command["target"], "premises": list(command["premises"]),
+            "people": people, "caseIds": list(command.get("caseIds", ())), "requestedAt": at, "expiresAt": expires_at,
+            "state": "pending", "by": []})
+        return {"id": decision_id, "expiresAt": expires_at}
+
+    def _decide(self, command: Mapping, at: str, draw: Mint) -> dict:
+        by = self._authority("decide", command)
+        decision, verdict = self.decision(command["id"]), command["verdict"]
+        self._check_open(decision, at)
+        if command["argumentDigest"] != decision["argumentDigest"]:
+            raise Refused("decision_digest_mismatch", decision=decision["id"])
+        if verdict not in ("approve", "reject"):
+            raise Refused("bad_command", problem=f"A verdict is approve or reject, not {verdict!r}")
+        if verdict == "reject" and not command.get("reason"):
+            raise Refused("reason_required")
+        if any(each["by"] == by for each in decision["by"]) and verdict == "approve":
+            raise Refused("decision_same_person", by=by, decision=decision["id"], people=decision["people"])
+        said = {"by": by, "verdict": verdict, "at": at}
+        if command.get("reason"):
+            said["reason"] = command["reason"]
+        voices = [*decision["by"], said]
+        approvals = len({each["by"] for each in voices if each["verdict"] == "approve"})
+        state = "rejected" if verdict == "reject" else "approved" if approvals >= decision["people"] else "pending"
+        self.journal.put(self.decisions, decision["id"], {**decision, "state": state, "by": voices})
+        return {"id": decision["id"], "state": state, "approvals": approvals, "people": decision["people"]}
+
+    def _expire_decision(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("expire_decision", command)
+        decision = self.decision(command["id"])
+        if self.decision_state(decision["id"], at) != "expired":
+            raise Refused("decision_closed", decision=decision["id"], state=decision["state"])
+        self.journal.put(self.decisions, decision["id"], {**decision, "state": "expired"})
+        return {"id": decision["id"], "state": "expired"}
+
+    def _withdraw_decision(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("withdraw_decision", command)
+        decision = self.decision(command["id"])
+        self._check_open(decision, at)
+        self.journal.put(self.decisions, decision["id"], {**decision, "state": "withdrawn"})
+        return {"id": decision["id"], "state": "withdrawn"}
+
+    def _check_open(self, decision: Mapping, at: str) -> None:
+        state = self.decision_state(decision["id"], at)
+        if state == "expired":
+            raise Refused("decision_expired", decision=decision["id"], expires_at=decision["expiresAt"])
+        if state != "pending":
+            raise Refused("decision_closed", decision=decision["id"], state=state)
+
+    # --- reads -------------------------------------------------------------------------
+
+    def agent_ids(self) -> list[str]:
+        return list(self.agents)
+
+    def agent(self, agent_id: str) -> dict:
+        if agent_id not in self.agents:
+            raise Refused("unknown_agent", agent=agent_id)
+        return self.agents[agent_id]
+
+    def agent_by_token_hash(self, token_hash: str) -> str | None:
+        return self._by_token.get(token_hash)
+
+    def connection(self, connection_id: str) -> dict:
+        if connection_id not in self.connections:
+            raise Refused("unknown_connection", connection=connection_id)
+        return self.connections[connection_id]
+
+    def sources_of(self, connection_id: str) -> list[Source]:
+        return [source for source in self.sources.values() if source.connection_id == connection_id]
+
+    def locks_of(self, connection_id: str) -> list[ToolLock]:
+        return [lock for lock in self.locks.values() if lock.connection_id == connection_id]
+
+    def decision(self, decision_id: str) -> dict:
+        if decision_id not in self.decisions:
+            raise Refused("unknown_decision", decision=decision_id)
+        return self.decisions[decision_id]
+
+    def decision_state(self, decision_id: str, at: str) -> str:
+        """pending, approved, rejected, withdrawn or expired, as of `at`."""
+        decision = self.decision(decision_id)
+        if decision["state"] == "pending" and seconds_of(at) >= seconds_of(decision["expiresAt"]):
+            return "expired"
+        return decision["state"]
+
+    def is_isolated(self, connection_id: str, generation: int) -> bool:
+        """Whether the holder of `generation` can no longer report: the fence stands above it."""
+        return self.connection(connection_id)["fence"]["generation"] > generation
+
+    def policy(self, agent_id: str, *, live: Mapping[str, Mapping[str, str]], live_version: object = None) -> Policy:
+        """What this Agent's Board may know of Sources, locks and lines.
+
+        live          connection id -> {tool id: digest advertised}; only Connections whose lease is live
+        live_version  any value that differs when `live` does; None compares `live` itself
+        """
+        own = {each["id"] for each in self.connections.values() if each["agentId"] == agent_id}
+        sources = tuple(source for source in self.sources.values() if source.connection_id in own)
+        locks = {key: lock for key, lock in self.locks.items() if lock.connection_id in own}
+        seen = {connection: tools for connection, tools in live.items() if connection in own}
+        version = live_version if live_version is not None else {name: dict(tools) for name, tools in seen.items()}
+        return Policy(sources, locks, seen, (self.policy_version, version))
