@@ -1,1 +1,1 @@
-"""Datalog: terms, reader, safety, strata, evaluation, explanation. Pure: no IO, no clock."""
+"""Stratified Datalog with negation, exact arithmetic and proofs: terms, safety, strata, closure, explanations."""

@@ -1,6 +1,48 @@
 """Refusal codes of the law: Board, Operations, Registry and Capability files."""
 
 CODES: dict[str, tuple[str, str]] = {
+    # The rule language and its engine
+    "ATOM_INVALID": (
+        "{where} is no atom: {problem}.",
+        "Write {{\"predicate\": \"p\", \"args\": {{\"name\": value}}}} with text, numbers or booleans as values; "
+        "nothing was changed.",
+    ),
+    "BUILTIN_RESERVED": (
+        "{predicate} is a builtin and cannot be {use}.",
+        "Use it in a rule body or a precondition, and another predicate here; nothing was changed.",
+    ),
+    "RULE_UNSAFE": (
+        "Rule {rule} is not safe: {problems}.",
+        "Bind every variable in a positive or `negated` body literal, or as the `result` of an arithmetic literal; "
+        "nothing was changed.",
+    ),
+    "ACTION_UNSAFE": (
+        "Action {rule} is not safe: {problems}.",
+        "Bind every variable in a positive or `negated` precondition, or as the `result` of an arithmetic one; "
+        "nothing was changed.",
+    ),
+    "NOT_STRATIFIABLE": (
+        "{predicate} depends on its own absence: {cycle}.",
+        "Break the cycle: let `naf` test a predicate that does not depend on the rule's head; nothing was changed.",
+    ),
+    "JOIN_EXPLOSION": (
+        "Rule {rule} matches {literal} more than {limit} times in one round.",
+        "Bind more of its variables in earlier literals, or split the rule; nothing was changed.",
+    ),
+    "CLOSURE_DIVERGED": (
+        "The rules concluding {predicates} still produce new facts after {limit} rounds.",
+        "Bound the recursion with a comparison, such as lt(left=?n, right=100); nothing was changed.",
+    ),
+    "CONCAT_OPERAND": (
+        "concat was given {operand}, which is neither text nor a whole number.",
+        "Join texts and whole numbers only; nothing was changed.",
+    ),
+    "RULE_ID_TAKEN": (
+        "A rule {rule} exists already.",
+        "Choose another id, or remove that rule first; nothing was changed.",
+    ),
+    "RULE_NOT_FOUND": ("There is no rule {rule}.", "Name a rule that the Board lists; nothing was changed."),
+
     # Cases
     "unknown_case": ("There is no Case {case} on this Board.", "Read the directory with QueryBoard and use one of its Cases."),
     "unknown_case_type": ("No installed Capability has the Case Type {case_type!r}.", "Use one of: {known}."),
