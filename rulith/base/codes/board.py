@@ -78,8 +78,8 @@ CODES: dict[str, tuple[str, str]] = {
     "invalid_params": ("The arguments of {action} are not as it takes them: {problem}.", "It takes {expected}."),
     "precondition_not_met": ("{action} is not applicable: {problem}.", "Bring about what is missing, then apply it."),
     "needs_setup": ("{action} cannot run yet: {problem}.", "Its owner binds the Source and locks the Tool in the Console."),
-    "source_selection_required": ("{action} needs its Source named in `source`.", "Use one of: {sources}."),
-    "source_type_mismatch": ("{action} accepts Sources of type {accepts}, and {source!r} is {got}.", "Choose one of: {sources}."),
+    "source_needed": ("{action} needs its Source named in `source`.", "Use one of: {sources}."),
+    "source_wrong_type": ("{action} accepts Sources of type {accepts}, and {source!r} is {got}.", "Choose one of: {sources}."),
     "board_action": ("{action} is {is_kind}.", "{instead}"),
     # operations
     "unknown_operation": ("There is no operation {ordinal} of this Agent.", "Use an ordinal that a state list shows."),
@@ -94,10 +94,6 @@ CODES: dict[str, tuple[str, str]] = {
     # Registry
     "genesis_over": ("This ledger has rows already; only an empty one is seeded.", "Use the Console to add what is missing."),
     "not_authorized": ("{act} needs {needs}.", "{instead}"),
-    "fence_generation_stale": (
-        "Generation {generation} of Connection {connection} is not above the fence, which is {current}.",
-        "Poll again without a generation.",
-    ),
     "registry_name_taken": ("{what} {name!r} exists already.", "Use another name, or change the existing one."),
     "unknown_source": ("There is no Source {source!r} on this gateway.", "Use a name that the Console lists."),
     "decision_closed": ("Decision {decision} is {state} and takes no more verdicts.", "Apply the Action again where a new decision is wanted."),
