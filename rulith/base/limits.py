@@ -8,6 +8,7 @@ REQUEST_BODY_BYTES_MAX = 1 * 2**20    # no tool call needs more; uploads have th
 HEADER_BYTES_MAX = 32_768
 JSON_DEPTH_MAX = 64              # deeper nesting is an attack on the reader, not data
 LOCAL_API_BODY_BYTES_MAX = 65_536
+SETTINGS_BYTES_MAX = 1 * 2**20        # a settings, profile or vault file
 
 # Waiting
 HEADER_TIMEOUT_S = 30.0

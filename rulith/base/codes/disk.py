@@ -1,3 +1,51 @@
-"""Refusal codes of the disk."""
+"""Refusal codes of the disk and the store: files, locks, secrets, profiles, the ledger."""
 
-CODES: dict[str, tuple[str, str]] = {}
+CODES: dict[str, tuple[str, str]] = {
+    # files
+    "file_unusable": ("{path} cannot be used: {problem}.", "Check that it exists, is a plain file, and that you may use it."),
+    "file_too_large": ("{path} is over {limit} bytes.", "Use a smaller file; nothing of it was read into work."),
+    "file_not_json": ("{path} is not JSON: {problem}.", "Repair or remove it; nothing was changed."),
+    "disk_full": ("The disk holding {path} is full.", "Free some space and try again; what was there before is untouched."),
+    "write_failed": ("{path} could not be written: {problem}.", "What was there before is untouched; check the folder's rights and the disk."),
+    "home_unusable": ("The home {path} cannot be used: {problem}.", "Choose another with --home, or correct it."),
+    # locks
+    "lock_held": ("{path} is held by process {pid} ({purpose}).", "Wait until it ends, or end that process."),
+    "lock_unreadable": (
+        "{path} is a lock whose holder cannot be told: {problem}.",
+        "Make sure that nothing uses its folder, then delete the file by hand.",
+    ),
+    "lock_elsewhere": (
+        "{path} is held by process {pid} on the machine {host}.",
+        "End it there; this machine cannot see whether it still runs.",
+    ),
+    # secrets
+    "vault_readable": (
+        "{path} can be read by others (mode {mode}).",
+        "Treat its secrets as known to others: replace them, then chmod 600 the file.",
+    ),
+    "vault_foreign": ("{path} belongs to user {owner}, not to you.", "Use a file that you own."),
+    "vault_linked": ("{path} is a link, or has other names ({links}).", "Put a plain file of its own there."),
+    "vault_not_plain": ("{path} is not a plain file.", "Put a plain file there."),
+    "vault_folder": ("The folder {path} lets others replace what is in it ({problem}).", "chmod go-w it, or use another folder."),
+    "vault_unreadable": ("{path} does not hold named secrets: {problem}.", "Restore it, or remove it and enter the secrets again."),
+    # profiles
+    "profile_unknown": ("There is no profile named {name!r}; there are: {known}.", "Name one of these with --profile."),
+    "profile_ambiguous": ("Several profiles exist: {known}.", "Choose one with --profile NAME."),
+    "profile_name": ("A profile cannot be named {name!r}: {problem}.", "Use letters, digits, blanks, dots and dashes, at most 64."),
+    "profile_exists": ("A profile named {name!r} exists already.", "Choose another name."),
+    "profiles_unreadable": ("{path} is not a list of profiles this release can read: {problem}.",
+                            "Nothing was dropped or repaired; correct the file, or move it away."),
+    "profile_gone": ("There is no profile with the id {id!r}.", "It may have been removed; look at the list again."),
+    # the ledger
+    "ledger_in_use": ("The ledger {path} is open in process {pid}.", "Ask that process, or end it first; one process opens a ledger."),
+    "ledger_unreadable": ("{path} is not a ledger this release can open: {problem}.", "Restore it from a backup."),
+    "ledger_newer": ("The ledger {path} has schema {found}, this release knows {known}.", "Run the newer release."),
+    "ledger_broken": ("The ledger {path} does not hold together: {problem}.", "Keep the file as it is and restore a backup; nothing was changed."),
+    "store_full": ("The ledger could not be written: the disk is full.", "Free some space; nothing of this was kept."),
+    "store_io": ("The ledger could not be written or read: {problem}.", "Check the disk; nothing of this was kept."),
+    "store_busy": ("Another program holds the ledger's file: {problem}.", "End what reads or copies it, then try again."),
+    "store_corrupt": ("The ledger's file is damaged: {problem}.", "Keep it as it is and restore a backup."),
+    "store_closed": ("The ledger is closed.", "Open it again."),
+    # the running file
+    "archive_unreadable": ("The running file {path} cannot be copied: {problem}.", "Start it again from a place where it can be read."),
+}
