@@ -1,0 +1,51 @@
+"""Ledger rows and their chains: what a row is, and how its hash binds it to the one before.
+
+Pure. A chain is a name; its rows count from 1; the first row's `prev` is empty.
+
+Source  the design's rules on chains (D7)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from rulith.base.canonical import canonical_bytes, sha256_hex
+
+NO_ROW = (0, "")                      # the head of a chain that has no row yet
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row. `body` belongs to the ledger: read it, never change it.
+
+    position   its place among all rows of the ledger; 0 before it is committed
+    """
+
+    chain: str
+    seq: int
+    at: str
+    kind: str
+    body: dict
+    prev: str
+    hash: str
+    position: int = field(default=0, compare=False)
+
+
+def row_hash(chain: str, seq: int, at: str, kind: str, body_bytes: bytes, prev: str) -> str:
+    """The hash of a row with the canonical body `body_bytes` after a row with the hash `prev`."""
+    return sha256_hex(canonical_bytes([chain, seq, at, kind, sha256_hex(body_bytes), prev]))
+
+
+def check_chain(rows: Iterable[tuple[Row, bytes]]) -> Iterator[str]:
+    """What is wrong with the rows of one chain from its first on, each with its stored body bytes."""
+    seq, prev = NO_ROW
+    for row, body_bytes in rows:
+        where = f"row {row.seq} of chain {row.chain!r}"
+        if row.seq != seq + 1:
+            yield f"{where} follows row {seq}"
+        if row.prev != prev:
+            yield f"{where} does not name the hash of the row before it"
+        if row.hash != row_hash(row.chain, row.seq, row.at, row.kind, body_bytes, row.prev):
+            yield f"{where} does not match its hash"
+        seq, prev = row.seq, row.hash
