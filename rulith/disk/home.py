@@ -1,0 +1,108 @@
+"""The home: the one folder this program writes to, and where each thing lies in it.
+
+`--home` beats RULITH_HOME (RULITH_MANAGER_HOME is its older name), which beats ~/.rulith.
+Every folder is made 0700. Knows nothing of what the files say.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rulith.base.errors import Refused
+from rulith.disk.atomic import IS_POSIX, make_folder
+
+
+@dataclass(frozen=True)
+class Home:
+    """A home at an absolute path. Naming a place makes nothing; `prepare` makes the folders."""
+
+    path: Path
+
+    @property
+    def workbench(self) -> Path:
+        return self.path / "workbench"
+
+    @property
+    def instances(self) -> Path:
+        return self.workbench / "instances"
+
+    @property
+    def registry(self) -> Path:
+        """The list of profiles."""
+        return self.workbench / "registry.json"
+
+    @property
+    def device_secrets(self) -> Path:
+        return self.workbench / "device.secrets.json"
+
+    @property
+    def gateway(self) -> Path:
+        return self.path / "gateway"
+
+    @property
+    def ledger(self) -> Path:
+        return self.gateway / "ledger.db"
+
+    @property
+    def secrets(self) -> Path:
+        """The folder of the gateway's own secret files."""
+        return self.gateway / "secrets"
+
+    @property
+    def gateway_settings(self) -> Path:
+        return self.gateway / "settings.json"
+
+    @property
+    def bin(self) -> Path:
+        return self.path / "bin"
+
+    @property
+    def drivers(self) -> Path:
+        return self.path / "drivers"
+
+    @property
+    def run(self) -> Path:
+        return self.path / "run"
+
+    @property
+    def gateway_json(self) -> Path:
+        """Where the live gateway says its address."""
+        return self.run / "gateway.json"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    def prepare(self) -> Home:
+        """Make the home and its folders. Raises Refused home_unusable when others could change what is in it."""
+        make_folder(self.path)
+        try:
+            found = os.stat(self.path)
+        except OSError as problem:
+            raise Refused("home_unusable", path=str(self.path), problem=problem.strerror or problem) from None
+        if not stat.S_ISDIR(found.st_mode):
+            raise Refused("home_unusable", path=str(self.path), problem="it is no folder")
+        if IS_POSIX:
+            if found.st_uid != os.geteuid():
+                raise Refused("home_unusable", path=str(self.path), problem=f"it belongs to user {found.st_uid}")
+            if found.st_mode & 0o022:
+                raise Refused("home_unusable", path=str(self.path),
+                              problem=f"others can write to it (mode {stat.S_IMODE(found.st_mode):04o})")
+        for folder in (self.workbench, self.instances, self.gateway, self.secrets, self.bin, self.run, self.logs):
+            make_folder(folder)
+        return self
+
+
+def find_home(option: str | None, environ: Mapping[str, str]) -> Home:
+    """The home named by `--home`, the environment, or the user's folder; not made yet."""
+    named = option or environ.get("RULITH_HOME") or environ.get("RULITH_MANAGER_HOME")
+    if named:
+        return Home(Path(os.path.abspath(os.path.expanduser(named))))
+    try:
+        return Home(Path.home() / ".rulith")
+    except RuntimeError:
+        raise Refused("home_unusable", path="~/.rulith", problem="this user has no home folder") from None

@@ -1,0 +1,235 @@
+"""Profiles: one Agent with its Worker on this machine, as the workbench keeps them.
+
+`registry.json` lists them and holds no secret; each has a folder with its settings and its
+two vaults, one per role, so that no role is handed the other's credentials. What cannot be
+read is refused by path: nothing is dropped or repaired.
+
+Source  the workbench surface, "files"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rulith.base.clock import Clock, SystemClock, stamp
+from rulith.base.errors import Refused
+from rulith.base.ids import mint
+from rulith.disk.atomic import make_folder, read_json, write_json
+from rulith.disk.home import Home
+from rulith.disk.locks import REGISTRY_WAIT_S, take_lock
+from rulith.disk.vault import Vault
+
+FORMAT = "rulith-local-manager/1"
+MODES = ("local_agent", "existing_client")
+ROLES = ("agent", "worker")
+NAME = re.compile(r"[^\W_][\w .-]{0,63}", re.UNICODE)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One row of the registry, as it was when read."""
+
+    id: str
+    name: str
+    mode: str
+    directory: Path
+    agent_id: str
+    agent_name: str
+    connection_id: str
+    workspace: Path
+    serve_port: int | None
+    created_at: str
+
+    @property
+    def settings_path(self) -> Path:
+        return self.directory / "local.json"
+
+    @property
+    def agent_lock(self) -> Path:
+        """Held by whoever has this profile's MCP session."""
+        return self.directory / "agent.lock"
+
+
+def _row_of(profile: Profile) -> dict[str, object]:
+    return {
+        "id": profile.id, "name": profile.name, "mode": profile.mode, "directory": str(profile.directory),
+        "agentId": profile.agent_id, "agentName": profile.agent_name, "connectionId": profile.connection_id,
+        "workspace": str(profile.workspace), "servePort": profile.serve_port, "createdAt": profile.created_at,
+    }
+
+
+def _read_registry(home: Home) -> dict[str, object]:
+    """The registry's whole object, checked. Raises Refused profiles_unreadable."""
+    path = home.registry
+    if not path.exists():
+        return {"format": FORMAT, "instances": [], "device": {"state": "none"}}
+
+    def refuse(problem: object) -> Refused:
+        return Refused("profiles_unreadable", path=str(path), problem=problem)
+
+    try:
+        value = read_json(path)
+    except Refused as problem:
+        raise refuse(problem.happened) from None
+    if not isinstance(value, dict) or value.get("format") != FORMAT or not isinstance(value.get("instances"), list):
+        raise refuse(f"its format is not {FORMAT}")
+    ids: set[str] = set()
+    folders: set[str] = set()
+    for number, row in enumerate(value["instances"], 1):
+        if not isinstance(row, dict):
+            raise refuse(f"row {number} is no object")
+        if not isinstance(row.get("id"), str) or not re.fullmatch(r"inst-[0-9a-f]{12}", row["id"], re.ASCII):
+            raise refuse(f"row {number} has no well-formed id")
+        if not isinstance(row.get("directory"), str) or not row["directory"]:
+            raise refuse(f"row {number} has no directory")
+        if row["id"] in ids or row["directory"].casefold() in folders:
+            raise refuse(f"row {number} repeats the id or directory of an earlier one")
+        if row.get("mode") not in MODES:
+            raise refuse(f"row {number} has the unknown mode {row.get('mode')!r}")
+        if not isinstance(row.get("name"), str):
+            raise refuse(f"row {number} has no name")
+        ids.add(row["id"])
+        folders.add(row["directory"].casefold())
+    return value
+
+
+def _profile_of(row: dict[str, object]) -> Profile:
+    def text(key: str) -> str:
+        value = row.get(key)
+        return value if isinstance(value, str) else ""
+
+    directory = Path(text("directory"))
+    port = row.get("servePort")
+    return Profile(
+        id=text("id"), name=text("name"), mode=text("mode"), directory=directory, agent_id=text("agentId"),
+        agent_name=text("agentName"), connection_id=text("connectionId"),
+        workspace=Path(text("workspace")) if text("workspace") else directory / "workspace",
+        serve_port=port if isinstance(port, int) and not isinstance(port, bool) else None,
+        created_at=text("createdAt"),
+    )
+
+
+def list_profiles(home: Home) -> list[Profile]:
+    """All profiles, in the order they were made. Raises Refused profiles_unreadable."""
+    return [_profile_of(row) for row in _read_registry(home)["instances"]]
+
+
+def find_profile(home: Home, name: str | None = None) -> Profile:
+    """The profile with that name or id, or the only one.
+
+    Raises Refused: profile_unknown, profile_ambiguous, profiles_unreadable.
+    """
+    profiles = list_profiles(home)
+    known = ", ".join(repr(each.name) for each in profiles) or "none"
+    if name is None:
+        if len(profiles) == 1:
+            return profiles[0]
+        raise Refused("profile_ambiguous", known=known) if profiles else Refused("profile_unknown", name="", known=known)
+    for profile in profiles:
+        if name in (profile.name, profile.id):
+            return profile
+    raise Refused("profile_unknown", name=name, known=known)
+
+
+def create_profile(home: Home, name: str, workspace: Path | None = None, *, agent_id: str = "", agent_name: str = "",
+                   connection_id: str = "", mode: str = "local_agent", serve_port: int | None = None,
+                   clock: Clock | None = None) -> Profile:
+    """Make a profile with its folder and add it to the registry.
+
+    Raises Refused: profile_name, profile_exists, profiles_unreadable, lock_held, write_failed.
+    """
+    assert mode in MODES, mode
+    if not NAME.fullmatch(name):
+        raise Refused("profile_name", name=name[:80], problem="it is empty, too long, or holds other characters")
+    clock = clock or SystemClock()
+    profile_id = mint("inst-", 12)
+    directory = home.instances / profile_id
+    profile = Profile(profile_id, name, mode, directory, agent_id, agent_name, connection_id,
+                      workspace if workspace is not None else directory / "workspace",
+                      serve_port, stamp(clock.wall_s()))
+    make_folder(home.workbench)
+    with take_lock(home.workbench / "registry.lock", "registry", wait_s=REGISTRY_WAIT_S):
+        registry = _read_registry(home)
+        if any(row["name"].casefold() == name.casefold() for row in registry["instances"]):
+            raise Refused("profile_exists", name=name)
+        make_folder(directory)
+        make_folder(profile.workspace)
+        registry["instances"].append(_row_of(profile))
+        write_json(home.registry, registry)
+    return profile
+
+
+def update_profile(home: Home, profile_id: str, **changes: object) -> Profile:
+    """Change some of a row's fields (the registry's own names, e.g. agentId=...); unknown ones in it are kept."""
+    with take_lock(home.workbench / "registry.lock", "registry", wait_s=REGISTRY_WAIT_S):
+        registry = _read_registry(home)
+        for row in registry["instances"]:
+            if row["id"] == profile_id:
+                row.update(changes)
+                write_json(home.registry, registry)
+                return _profile_of(row)
+    raise Refused("profile_gone", id=profile_id)
+
+
+def remove_profile(home: Home, profile_id: str) -> None:
+    """Take the profile off the list; its folder stays for the person to look at."""
+    with take_lock(home.workbench / "registry.lock", "registry", wait_s=REGISTRY_WAIT_S):
+        registry = _read_registry(home)
+        kept = [row for row in registry["instances"] if row["id"] != profile_id]
+        if len(kept) == len(registry["instances"]):
+            raise Refused("profile_gone", id=profile_id)
+        registry["instances"] = kept
+        write_json(home.registry, registry)
+
+
+# settings and secrets of one profile
+
+def agent_secrets(profile: Profile) -> Vault:
+    """RULITH_TOKEN, and RULITH_MODEL_KEY where a model is configured."""
+    return Vault(profile.directory / "agent.secrets.json")
+
+
+def worker_secrets(profile: Profile) -> Vault:
+    """RULITH_CONNECTION and RULITH_CONNECTION_KEY."""
+    return Vault(profile.directory / "worker.secrets.json")
+
+
+def device_secrets(home: Home) -> Vault:
+    """The workbench's own grant: token."""
+    return Vault(home.device_secrets)
+
+
+def read_settings(profile: Profile) -> dict[str, object]:
+    """The profile's non-secret settings; every role has an `env` of texts. Unknown keys are kept."""
+    value = read_json(profile.settings_path) if profile.settings_path.exists() else {}
+    if not isinstance(value, dict):
+        raise Refused("file_not_json", path=str(profile.settings_path), problem="it is no object")
+    for role in ROLES:
+        part = value.setdefault(role, {})
+        env = part.setdefault("env", {}) if isinstance(part, dict) else None
+        if not isinstance(env, dict) or not all(isinstance(each, str) for each in env.values()):
+            raise Refused("file_not_json", path=str(profile.settings_path), problem=f"{role}.env is no object of texts")
+    return value
+
+
+def role_env(profile: Profile, role: str) -> dict[str, str]:
+    """The non-secret environment of one role, without the keys left empty."""
+    return {key: value for key, value in read_settings(profile)[role]["env"].items() if value != ""}
+
+
+def write_role_env(profile: Profile, role: str, changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Set some of a role's settings, drop those given as None; returns what is there afterwards."""
+    assert role in ROLES, role
+    with take_lock(profile.directory / "local.lock", "settings", wait_s=REGISTRY_WAIT_S):
+        settings = read_settings(profile)
+        env = settings[role]["env"]
+        for key, value in changes.items():
+            if value is None:
+                env.pop(key, None)
+            else:
+                env[key] = value
+        write_json(profile.settings_path, settings)
+    return env
