@@ -101,6 +101,7 @@ class RequiredClient:
 
     package: str
     version: str
+    from_npm: bool = False           # its `install` starts with npm; the line itself is never taken over
 
     @property
     def parts(self) -> tuple[int, int, int]:
@@ -114,7 +115,7 @@ def required_client(value: object) -> RequiredClient | None:
     version = value.get("version")
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
         return None
-    return RequiredClient("rulith", version)
+    return RequiredClient("rulith", version, str(value.get("install", "")).startswith("npm "))
 
 
 @dataclass(frozen=True)
