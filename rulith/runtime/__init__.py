@@ -1,1 +1,1 @@
-"""The Agent: turns, transcript, held calls, the board driver."""
+"""The Agent: its session with the Board, its turns, its transcript, its driver without a model."""

@@ -1,0 +1,95 @@
+"""What a run tells while it goes: one event per thing that happened, to whoever listens.
+
+Types and fields are those of the surface's event list. A sink decides what to show;
+nothing that runs depends on anybody listening. Inputs and outputs are display copies,
+cut at a bound.
+
+Source  the MCP surface, "HTTP service", event types
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Protocol
+
+from rulith.runtime.surface import flat
+
+SHOWN_BYTES_MAX = 32_768
+
+
+class Sink(Protocol):
+    def __call__(self, type_: str, **fields: object) -> None: ...
+
+
+def nobody(type_: str, **fields: object) -> None:
+    """The sink of a run without listeners."""
+
+
+def fan_out(*sinks: Sink) -> Sink:
+    def tell(type_: str, **fields: object) -> None:
+        for sink in sinks:
+            sink(type_, **fields)
+    return tell
+
+
+def shown(value: object) -> object:
+    """A display copy: the value itself, or its JSON text cut on a character boundary."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    data = text.encode("utf-8", "replace")
+    if len(data) <= SHOWN_BYTES_MAX:
+        return value
+    return {"text": data[:SHOWN_BYTES_MAX].decode("utf-8", "ignore"), "truncated": True, "totalBytes": len(data)}
+
+
+class TerminalLines:
+    """Events as short lines for a person, on stderr."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+
+    def __call__(self, type_: str, **fields: object) -> None:
+        line = self._line(type_, fields)
+        if line:
+            self._write(line)
+
+    def _line(self, type_: str, fields: dict) -> str:
+        if type_ == "tool-call":
+            return f"  → {_call_words(str(fields['cmd']), fields['input'])}"
+        if type_ == "tool-result":
+            return f"  ← {_result_words(fields)}"
+        if type_ == "held-call":
+            return f"  … waiting: {flat(fields.get('label', ''), 160)} {fields.get('state', '')}"
+        if type_ == "case-open":
+            return f"  Case {fields['caseId']} is in focus"
+        if type_ == "case-closed":
+            return f"  Case {fields['caseId']} is closed: {fields['disposition']}"
+        if type_ in ("loss", "model-error", "blocked", "error"):
+            return f"  ! {fields.get('message', type_)}"
+        if type_ == "compact":
+            return "  (older messages of this conversation were condensed)"
+        return ""
+
+
+def _call_words(tool: str, arguments: object) -> str:
+    if not isinstance(arguments, dict):
+        return tool
+    if tool == "ApplyAction":
+        given = arguments.get("args") if isinstance(arguments.get("args"), dict) else {}
+        words = ", ".join(f"{name}={value}" for name, value in given.items())
+        return flat(f"{tool} {arguments.get('action', '')}({words})", 300)
+    named = arguments.get("caseType") or arguments.get("caseId") or arguments.get("root") or arguments.get("ref") or ""
+    return flat(f"{tool} {named}", 200).strip()
+
+
+def _result_words(fields: dict) -> str:
+    output = fields.get("output")
+    body = output if isinstance(output, dict) else {}
+    if fields.get("transportFailed"):
+        return f"no answer ({body.get('errorCode')})"
+    if fields.get("held"):
+        return str(body.get("state", "held"))
+    if fields.get("accepted"):
+        result = body.get("result") if isinstance(body.get("result"), dict) else {}
+        return str(result.get("status") or "accepted")
+    return flat(f"refused: {body.get('errorCode', '')} {body.get('teaching', '')}", 400)

@@ -1,0 +1,74 @@
+"""One Agent's line to its Board: every call goes through here, is told about, and is learned from.
+
+Joins the session, the wait for held calls and the book of Cases, so that the model loop
+and the board driver see one call and one answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from rulith.base.clock import Clock
+from rulith.net.client import HttpClient
+from rulith.runtime.answers import Answer, Kind
+from rulith.runtime.cases import CaseBook
+from rulith.runtime.events import Sink, shown
+from rulith.runtime.session import BoardSession, Reach
+from rulith.runtime.strip import StateRow
+from rulith.runtime.waiting import HeldCalls, Pace
+
+
+class BoardLine:
+    """Open it once, call in series, close it."""
+
+    def __init__(self, http: HttpClient, reach: Reach, *, clock: Clock, emit: Sink, log: Callable[[str], None],
+                 poll_s: float = 2.0, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self.session = BoardSession(http, reach, clock=clock, log=log)
+        self.book = CaseBook()
+        self._emit = emit
+        self._held = HeldCalls(self.session, Pace(reach.wait_s, poll_s), clock=clock, sleep=sleep, on_wait=self._tell_wait)
+
+    async def open(self) -> None:
+        """Raises like BoardSession.open."""
+        await self.session.open()
+        self._emit("start", agentId=self.session.agent_id)
+
+    async def close(self) -> None:
+        await self.session.close()
+
+    async def call(self, tool: str, arguments: dict, *, call_id: str = "") -> Answer:
+        """One call, its answer waited for as long as waiting helps. Raises like BoardSession.call."""
+        self._emit("tool-call", callId=call_id, cmd=tool, input=shown(arguments))
+        answer = await self._held.call(tool, arguments)
+        self._emit("tool-result", callId=call_id, cmd=tool, accepted=answer.kind is Kind.ACCEPTED,
+                   held=answer.kind is Kind.HELD, notExecuted=answer.kind in (Kind.NOT_EXECUTED, Kind.UNSENT),
+                   transportFailed=answer.kind in (Kind.LOST, Kind.UNSENT, Kind.UNOBSERVED), output=shown(answer.body))
+        if answer.kind in (Kind.LOST, Kind.UNSENT):
+            self._emit("loss", cmd=tool, code=answer.code, message=answer.teaching)
+        if answer.operations:
+            self._emit("operations", operations=[entry.row for entry in answer.operations])
+        if answer.affected:
+            self._emit("affected", cases=list(answer.affected))
+        for change in self.book.take(answer, arguments):
+            extra = {"disposition": change.disposition} if change.disposition else {}
+            self._emit(change.kind, caseId=change.case.case_id, root=change.case.root, status=change.case.status,
+                       caseType=change.case.case_type, **extra)
+        return answer
+
+    async def wait_until_free(self) -> StateRow | None:
+        """Wait while an operation of an earlier run is still running; what still stands in the way, or None."""
+        return await self._held.wait_until_free()
+
+    async def acknowledge(self) -> None:
+        """One ping, when the last thing on this session delivered an outcome."""
+        if self.session.owes_acknowledgement:
+            try:
+                await self.session.ping()
+            except LookupError:
+                return               # it was a request, and that is what acknowledges
+
+    def _tell_wait(self, answer: Answer) -> None:
+        own = next((entry for entry in answer.operations if entry.tool == answer.tool), None)
+        self._emit("held-call", cmd=answer.tool, label=own.label if own else answer.tool,
+                   state=own.state if own else answer.state or "running", stage=own.row.get("stage") if own else None)

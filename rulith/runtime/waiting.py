@@ -1,0 +1,142 @@
+"""Held calls: wait for the outcome of a call the Board still holds, without asking twice.
+
+While a call runs, `ping` tells its state; when it no longer runs, one QueryBoard reads
+what came of it. Ending a wait cancels nothing. What cannot be read is never guessed: the
+answer then carries a state and no outcome.
+
+Units   *_s seconds
+Source  the MCP surface, "Waiting for a held call"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rulith.base.clock import Clock
+from rulith.runtime.answers import Answer, Kind, kind_of, recorded_answer
+from rulith.runtime.session import BoardSession
+from rulith.runtime.strip import Entry, StateRow, matching, newly_listed, own_entry
+
+UNLISTED = "unlisted"            # no longer in the strip: not running, and nothing is claimed
+# A read-only call may be asked again as a new call after these losses; a write never.
+READ_AGAIN_AFTER = ("upstream_unavailable", "response_lost", "response_timeout", "response_wait_bound",
+                    "response_not_correlated", "session_expired")
+_POINTER = "Its full result is the answer above."
+
+
+@dataclass(frozen=True)
+class Pace:
+    wait_s: float = 600.0        # 0: never wait
+    poll_s: float = 2.0
+
+
+class HeldCalls:
+    """Turns an answer that still waits into the best answer to be had."""
+
+    def __init__(self, session: BoardSession, pace: Pace, *, clock: Clock, sleep: Callable[[float], Awaitable[None]],
+                 on_wait: Callable[[Answer], None]) -> None:
+        self._session = session
+        self._pace = pace
+        self._clock = clock
+        self._sleep = sleep
+        self._on_wait = on_wait
+
+    async def call(self, tool: str, arguments: dict) -> Answer:
+        """Call one tool and wait as long as waiting can help. Raises like BoardSession.call."""
+        before = self._session.last_strip
+        answer = await self._session.call(tool, arguments)
+        if answer.kind is Kind.LOST:
+            return await self._after_loss(answer, arguments, before)
+        if answer.kind is not Kind.HELD or answer.state != "running":
+            return answer
+        own = own_entry(tool, answer.operations, before)
+        if own is not None and own.is_settled:
+            return _from_entry(answer, own, answer.body, None)
+        if any(entry.has_result for entry in answer.operations) or answer.ordinal is None or not self._pace.wait_s:
+            return answer
+        self._on_wait(answer)
+        return await self._watch(answer, own)
+
+    async def wait_until_free(self) -> StateRow | None:
+        """Wait while any operation of this Agent runs; the row that still does not settle, or None."""
+        deadline = self._clock.monotonic_s() + self._pace.wait_s
+        while True:
+            try:
+                rows = await self._session.ping()
+            except LookupError:
+                return None
+            waiting = [row for row in rows or () if row.state in ("running", "waiting_for_decision", "needs_person")]
+            if rows is not None and (not waiting or waiting[0].state != "running"):
+                return waiting[0] if waiting else None
+            if self._clock.monotonic_s() + self._pace.poll_s > deadline:
+                return waiting[0] if waiting else None
+            await self._sleep(self._pace.poll_s)
+
+    async def _after_loss(self, answer: Answer, arguments: dict, before: Sequence[Entry]) -> Answer:
+        if answer.ordinal is not None and self._pace.wait_s:
+            self._on_wait(answer)
+            return await self._watch(answer, None)
+        if answer.tool == "ReadArtifact" and answer.code in READ_AGAIN_AFTER:
+            return await self._session.call(answer.tool, arguments)
+        return answer
+
+    async def _watch(self, answer: Answer, own: Entry | None) -> Answer:
+        deadline = self._clock.monotonic_s() + self._pace.wait_s
+        row: StateRow | None = None
+        while self._clock.monotonic_s() + self._pace.poll_s <= deadline:
+            await self._sleep(self._pace.poll_s)
+            try:
+                rows = await self._session.ping()
+            except LookupError:
+                break
+            if rows is None:
+                continue
+            row = next((row for row in rows if row.ordinal == answer.ordinal), None)
+            if row is None or row.state != "running":
+                break
+        return await self._position(answer, row or own)
+
+    async def _position(self, answer: Answer, named: StateRow | Entry | None) -> Answer:
+        """One read of the Board, and in it the entry of the call."""
+        read = await self._session.call("QueryBoard", {})
+        if read.kind is not Kind.ACCEPTED:
+            state = answer.state or UNLISTED
+            return replace(answer, body={**answer.body, "state": state} if answer.kind is Kind.HELD else answer.body)
+        entry = matching(read.operations, named) if named is not None else None
+        if entry is None:
+            entry_body = {"state": UNLISTED, "teaching": "This call is no longer listed: it does not run, and its "
+                                                         "outcome is in the Console.",
+                          "operations": read.body["operations"], "view": read.view}
+            return Answer(answer.tool, Kind.HELD, entry_body, answer.ordinal, read.focused, None, read.operations)
+        return _from_entry(answer, entry, read.body, read)
+
+
+def _from_entry(answer: Answer, own: Entry, position: dict, read: Answer | None) -> Answer:
+    """The answer that a strip entry gives: the recorded object intact, or only what the entry says."""
+    focused = answer.focused if read is None else read.focused
+    recorded = recorded_answer(own.tool, own.row.get("result")) if own.is_settled and not own.is_withheld else None
+    if recorded is not None:
+        body = {**recorded, "operations": [_pointed(row, own) for row in position["operations"]]}
+        if read is not None:
+            body["currentView"] = read.view
+        return Answer(answer.tool, kind_of(own.tool, recorded), body, answer.ordinal, focused, None,
+                      answer.operations if read is None else read.operations)
+    body = {"state": own.state}
+    for name in ("summary", "reason", "contentWithheld"):
+        if name in own.row:
+            body[name] = own.row[name]
+    if own.state == "running":
+        body["teaching"] = "It still runs; nothing was cancelled. Its outcome will show in `operations`."
+    body["operations"] = position["operations"]
+    body["view"] = position.get("view") or {}
+    return Answer(answer.tool, Kind.HELD, body, answer.ordinal, focused, None,
+                  answer.operations if read is None else read.operations)
+
+
+def _pointed(row: object, own: Entry) -> object:
+    """The strip row of the call itself without its result, which the answer already is."""
+    if not isinstance(row, dict) or (row.get("tool"), row.get("label"), row.get("at")) != own.key:
+        return row
+    kept = {name: value for name, value in row.items() if name != "result"}
+    return {**kept, "summary": kept.get("summary", _POINTER)}
