@@ -39,6 +39,10 @@ TOOLS_MAX = 128
 ACTIVE_LEASE_MS = 60_000
 HEARTBEAT_MS = 10_000
 POLL_HOLD_S = 20.0               # well under the lease window
+INLINE_BYTES_MAX = 65_536        # a receipt's result, reason and facts together; one Board text is no longer
+OBJECT_BYTES_MAX = 8 * 2**20     # a result that leaves as an object; stated to the Worker, none is taken yet
+OBJECTS_BYTES_MAX = 256 * 2**20
+OBJECT_RETENTION_MS = 86_400_000
 
 # Agent surface
 HOLD_BOUND_S = 50.0

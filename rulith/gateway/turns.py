@@ -34,11 +34,11 @@ class Turns:
     """Stages rows and releases what depends on them once they are durable.
 
     refold(chains)  called after a failed commit with the chains whose machines must be rebuilt
-    committed()     called after each commit that carried rows
+    committed(chains)  called after each commit with the chains it carried rows of
     """
 
     def __init__(self, ledger: LedgerLike, *, refold: Callable[[set[str]], None],
-                 committed: Callable[[], None] = lambda: None) -> None:
+                 committed: Callable[[set[str]], None] = lambda chains: None) -> None:
         self._ledger = ledger
         self._refold = refold
         self._committed = committed
@@ -63,10 +63,6 @@ class Turns:
         self._touched.add(chain)
         return row
 
-    def touch(self, chain: str) -> None:
-        """Note that a machine of `chain` is about to change, so that a failed commit refolds it."""
-        self._touched.add(chain)
-
     def _due(self) -> None:
         if self._waiting is None:
             loop = asyncio.get_running_loop()
@@ -76,14 +72,16 @@ class Turns:
             loop.call_soon(loop.call_soon, self._commit)
 
     def _commit(self) -> None:
+        if not self._touched:
+            return                  # a flush was quicker
         waiting, self._waiting = self._waiting, None
         try:
             self._ledger.commit()
         except Refused as error:
             self._fail(waiting, error)
             return
-        self._touched.clear()
-        self._committed()
+        touched, self._touched = self._touched, set()
+        self._committed(touched)
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
 
@@ -101,14 +99,12 @@ class Turns:
         if self._waiting is not None:
             await asyncio.shield(self._waiting)
 
-    def flush(self, at: str | None = None) -> None:
-        """Commit now whatever is staged; for genesis, stop and tests. Raises Unknown when the store fails."""
+    def flush(self) -> None:
+        """Commit now whatever is staged; for genesis and stop. Raises Unknown when the store fails."""
         if self._touched or self._waiting is not None:
-            waiting = self._waiting
             self._commit()
             if self._sick:
                 raise Unknown("commit_failed", "the last commit of this run did not reach the disk")
-            del waiting
 
     def check_writable(self, at: str) -> None:
         """Raise Refused store_unavailable while commits fail; tries one probe commit first."""

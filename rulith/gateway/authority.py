@@ -1,0 +1,252 @@
+"""The authority: one ledger, and the machines of law that are its fold.
+
+Opens the ledger, folds every row into Registry, Boards and Operations, and turns accepted
+commands into rows. Promises: a change exists in memory only together with its staged row;
+after a failed commit the touched machines are what the ledger holds; stamps of one chain
+only ascend. Decides nothing that law decides; knows no HTTP.
+
+Units   `at` is an RFC 3339 stamp with milliseconds, UTC.
+Source  the design's rules on ledgers and folds (D5, D7).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+from rulith.base.canonical import sha256_hex
+from rulith.base.clock import Clock, seconds_of, stamp
+from rulith.base.errors import Unknown
+from rulith.base.ids import mint
+from rulith.board.board import Board
+from rulith.board.operations import Operations
+from rulith.board.registry import Registry
+from rulith.board.shapes import Outcome, Policy
+from rulith.gateway.turns import Turns
+
+GATEWAY_CHAIN = "gateway"
+ANYTHING = "*"                                        # the topic of those who watch every chain
+REGISTRY, BOARD, OPERATION, RECEIPT = "registry", "board", "operation", "receipt"
+AUDIT = "audit"                                       # kept to be read by people; folds skip it
+
+
+def token_hash(token: str) -> str:
+    """What the Registry keeps instead of a token or key; these are 256 random bits, so a plain hash is enough."""
+    return sha256_hex(token.encode("utf-8", "surrogatepass"))
+
+
+def draw(prefix: str) -> str:
+    """A fresh id for law, which cannot draw one itself."""
+    return mint(prefix, 24)
+
+
+class AgentState:
+    """One Agent's machines, and which of its rows belong to which Case."""
+
+    def __init__(self, agent_id: str) -> None:
+        self.agent_id = agent_id
+        self.board = Board(agent_id)
+        self.operations = Operations(agent_id)
+        self.case_rows: dict[str, set[int]] = {}       # caseId -> sequence numbers on this chain
+        self.receipts: dict[str, int] = {}             # caseId -> sequence number of its Terminal Receipt
+        self.opened_at: dict[str, str] = {}            # caseId -> when its first row was written
+
+    def note(self, seq: int, at: str, case_ids: list[str]) -> None:
+        for case_id in case_ids:
+            self.case_rows.setdefault(case_id, set()).add(seq)
+            self.opened_at.setdefault(case_id, at)
+
+
+class Authority:
+    """The machines over one open ledger.
+
+    live_tools  set by the Worker line: () -> (connection id -> {tool id: digest advertised now}, version)
+    """
+
+    def __init__(self, ledger, clock: Clock) -> None:
+        self.ledger = ledger
+        self.clock = clock
+        self.live_tools: Callable[[], tuple[dict[str, dict[str, str]], object]] = lambda: ({}, ())
+        self.on_refold: list[Callable[[set[str]], None]] = []
+        self.registry = Registry()
+        self.agents: dict[str, AgentState] = {}
+        self.version = 1                               # grows with every durable change; page long-polls wait on it
+        self._last_at: dict[str, str] = {}
+        self._staged: list = []
+        self._watchers: dict[str, set[asyncio.Future]] = {}
+        self.turns = Turns(ledger, refold=self._refold, committed=self._after_commit)
+        self._fold_all()
+
+    # --- folding -----------------------------------------------------------------------
+
+    def _fold_all(self) -> None:
+        self._fold_gateway()
+        for agent_id in self.registry.agent_ids():
+            self._fold_agent(agent_id)
+
+    def _fold_gateway(self) -> None:
+        self.registry = Registry()
+        self._last_at.pop(GATEWAY_CHAIN, None)
+        for row in self.ledger.rows(GATEWAY_CHAIN):
+            self._last_at[GATEWAY_CHAIN] = row.at
+            if row.kind == REGISTRY:
+                self.registry.replay(row.body)
+
+    def _fold_agent(self, agent_id: str) -> None:
+        state = self.agents[agent_id] = AgentState(agent_id)
+        self._last_at.pop(agent_id, None)
+        for row in self.ledger.rows(agent_id):
+            self._last_at[agent_id] = row.at
+            if row.kind == BOARD:
+                state.note(row.seq, row.at, state.board.replay(row.body).affected_cases)
+            elif row.kind == OPERATION:
+                self._note_operation(state, row, state.operations.replay(row.body))
+            elif row.kind == RECEIPT:
+                state.receipts[row.body["case"]["caseId"]] = row.seq
+
+    def _refold(self, chains: set[str]) -> None:
+        self._staged.clear()
+        if GATEWAY_CHAIN in chains:
+            self._fold_gateway()
+        known = set(self.registry.agent_ids())
+        for agent_id in [each for each in self.agents if each not in known]:
+            del self.agents[agent_id]
+        for agent_id in known:
+            if agent_id in chains or agent_id not in self.agents:
+                self._fold_agent(agent_id)
+        for hear in self.on_refold:
+            hear(chains)
+        self._wake(chains)
+
+    # --- commands ----------------------------------------------------------------------
+
+    def now(self) -> str:
+        return stamp(self.clock.wall_s())
+
+    def at(self, chain: str) -> str:
+        """The stamp of the next row of `chain`: now, or just after the last one when the clock stood still or went back."""
+        fresh, last = self.now(), self._last_at.get(chain)
+        if last is not None and fresh <= last:
+            fresh = stamp(seconds_of(last) + 0.0015)   # the half millisecond survives rounding down
+        return fresh
+
+    def check_writable(self) -> None:
+        self.turns.check_writable(self.at(GATEWAY_CHAIN))
+
+    def command_registry(self, command: dict) -> Outcome:
+        """Run one Registry command; its row is staged. Raises Refused with nothing changed."""
+        at = self.at(GATEWAY_CHAIN)
+        outcome = self.registry.execute(command, at=at, mint=draw)
+        self._stage(GATEWAY_CHAIN, REGISTRY, outcome.row, at)
+        for agent_id in self.registry.agent_ids():
+            if agent_id not in self.agents:
+                self.agents[agent_id] = AgentState(agent_id)
+        return outcome
+
+    def command_board(self, agent_id: str, command: dict) -> Outcome:
+        """Run one Board command of this Agent; its row is staged. Raises Refused with nothing changed."""
+        state, at = self.agents[agent_id], self.at(agent_id)
+        outcome = state.board.execute(command, at=at, mint=draw)
+        row = self._stage(agent_id, BOARD, outcome.row, at)
+        state.note(row.seq, at, outcome.affected_cases)
+        return outcome
+
+    def command_operation(self, agent_id: str, command: dict, *, lazily: bool = False) -> Outcome:
+        """Run one Operations command of this Agent; its row is staged.
+
+        lazily  no answer depends on it, so it rides the next commit instead of causing one
+        """
+        state, at = self.agents[agent_id], self.at(agent_id)
+        outcome = state.operations.execute(command, at=at, mint=draw)
+        row = self._stage(agent_id, OPERATION, outcome.row, at, lazily=lazily)
+        self._note_operation(state, row, outcome)
+        return outcome
+
+    def audit(self, chain: str, body: dict) -> None:
+        """Stage a row that moves nothing and is kept for people to read."""
+        self._stage(chain, AUDIT, body, self.at(chain))
+
+    def record_receipt_document(self, agent_id: str, document: dict) -> None:
+        """Stage a Case's signed Terminal Receipt."""
+        row = self._stage(agent_id, RECEIPT, document, self.at(agent_id))
+        self.agents[agent_id].receipts[document["case"]["caseId"]] = row.seq
+
+    def _note_operation(self, state: AgentState, row, outcome: Outcome) -> None:
+        state.note(row.seq, row.at, list(outcome.affected_cases))
+
+    def _stage(self, chain: str, kind: str, body: dict, at: str, *, lazily: bool = False):
+        stage = self.turns.stage_lazily if lazily else self.turns.stage
+        row = stage(chain, kind, body, at)
+        self._last_at[chain] = at
+        self._staged.append(row)
+        return row
+
+    # --- reading -----------------------------------------------------------------------
+
+    def policy(self, agent_id: str) -> Policy:
+        """What this Agent's Board may know of the world around it now."""
+        live, version = self.live_tools()
+        return self.registry.policy(agent_id, live=live, live_version=version)
+
+    def agent_of_token(self, token: str) -> str | None:
+        return self.registry.agent_by_token_hash(token_hash(token))
+
+    def rows(self, chain: str, after: int = 0) -> Iterator:
+        """Rows of a chain, the staged ones of this turn included."""
+        last = after
+        for row in self.ledger.rows(chain, after):
+            last = row.seq
+            yield row
+        for row in self._staged:
+            if row.chain == chain and row.seq > last:
+                yield row
+
+    def receipt_document(self, agent_id: str, case_id: str) -> dict | None:
+        """The Terminal Receipt of a Case as it was signed, or None."""
+        seq = self.agents[agent_id].receipts.get(case_id)
+        if seq is None:
+            return None
+        return next(row.body for row in self.rows(agent_id, seq - 1))
+
+    # --- waiting -----------------------------------------------------------------------
+
+    def _after_commit(self, chains: set[str]) -> None:
+        self._staged.clear()
+        self._wake(chains)
+
+    def _wake(self, topics: set[str]) -> None:
+        self.version += 1
+        for topic in (*topics, ANYTHING):
+            for watcher in self._watchers.pop(topic, ()):
+                if not watcher.done():
+                    watcher.set_result(None)
+
+    def touched(self, topic: str) -> None:
+        """Something that is no row changed (a line went on or off); let those who wait on `topic` look again."""
+        self._wake({topic})
+
+    async def wait_change(self, topics: tuple[str, ...], timeout_s: float) -> bool:
+        """Wait until a commit touched one of `topics` (chains, or ANYTHING); False when `timeout_s` passed first."""
+        watcher = asyncio.get_running_loop().create_future()
+        for topic in topics:
+            self._watchers.setdefault(topic, set()).add(watcher)
+        try:
+            await asyncio.wait_for(watcher, timeout_s)
+        except asyncio.TimeoutError:
+            return False
+        finally:
+            for topic in topics:
+                self._watchers.get(topic, set()).discard(watcher)
+        return True
+
+    async def settled(self) -> None:
+        """Return once all that was staged so far is durable. Raises Unknown when it could not be made so."""
+        await self.turns.settled()
+
+    def close(self) -> None:
+        """Commit what is staged and let the ledger go."""
+        try:
+            self.turns.flush()
+        except Unknown:
+            pass    # whoever waited has been told; the ledger holds what it holds
+        self.ledger.close()

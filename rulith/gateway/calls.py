@@ -1,0 +1,342 @@
+"""The six tools: shape, gate, execution, holding, delivery, and the answer that tells of it.
+
+Promises: a call that is not executed says so and takes no ordinal; an admitted one has a
+row before a byte of it leaves; a held one is answered by its outcome, by a person's turn,
+or at the hold bound, never twice and never silently. Decides nothing that law decides:
+Board and Operations judge, this room carries.
+
+Units   *_s are seconds of the loop's clock.
+Source  protocol/mcp-contract.json; the MCP surface, §§3, 4 and 6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from rulith.base.clock import seconds_of
+from rulith.base.errors import Refused, Unknown
+from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_QUERY_MAX, VIEW_NODES_WRITE_MAX
+from rulith.board.operations import DONE, NEEDS_PERSON, REFUSED, WAITING, Operation, call_label
+from rulith.board.shapes import BoardPlan, ExternalPlan
+from rulith.gateway.authority import AgentState, Authority
+from rulith.gateway.receipts import TerminalReceipts
+from rulith.wire.jsonrpc import encode_text
+from rulith.wire.mcp_server import SURFACE, Call, Session
+
+BOARD_TOOLS = ("OpenCase", "ApplyBatch", "ApplyAction", "CloseCase")
+ARTIFACT_TOOL, READ_TOOL = "ReadArtifact", "QueryBoard"
+DISCLOSURE_CODES = ("result_unavailable", "not_authorized", "audience_profile_required", "audience_profile_denied")
+GATEWAY = {"kind": "gateway"}    # on whose word a decision is asked for or runs out
+PROFILE = "agent"               # the audience of every view that leaves through the Agent surface
+
+
+class ToolCalls:
+    """Runs tools/call.
+
+    check_input(tool, arguments)   the contract's own validator; raises Refused bad_command
+    hold_s                         how long a call is held before it is answered as running
+    """
+
+    def __init__(self, authority: Authority, receipts: TerminalReceipts, *, names: tuple[str, ...],
+                 check_input: Callable[[str, object], None], hold_s: float) -> None:
+        self.authority = authority
+        self.names = names
+        self._receipts = receipts
+        self._check_input = check_input
+        self._hold_s = hold_s
+        self._affected: dict[tuple[str, int], list[str]] = {}     # of outcomes not yet answered
+
+    # --- doors -------------------------------------------------------------------------
+
+    async def run(self, session: Session, call: Call, tool: str, arguments: object,
+                  admitted: Callable[[int], None]) -> dict | None:
+        """The result member of this call; None when its session was replaced while it was held.
+
+        admitted(ordinal)  called once the operation is durable, before any outcome
+        Raises Unknown when the store failed under it.
+        """
+        call.waiter = waiter = asyncio.get_running_loop().create_future()
+        waiter.add_done_callback(lambda done: done.cancelled() or done.exception())
+        try:
+            answer = await self._run(session, call, tool, arguments, admitted)
+        except BaseException as problem:
+            waiter.set_exception(problem if isinstance(problem, Unknown) else Unknown("interrupted"))
+            raise
+        call.answer = answer
+        waiter.set_result(answer)
+        return answer
+
+    async def again(self, session: Session, call: Call) -> dict | None:
+        """The answer of a call that came before under the same id; it is never executed a second time."""
+        if call.answer is not None or call.waiter is None:
+            return call.answer
+        return await asyncio.shield(call.waiter)
+
+    def acknowledge(self, session: Session) -> None:
+        """A request of this session arrived: what was delivered to it is acknowledged, by a row that rides along."""
+        operations = self._state(session).operations
+        if operations.needs_acknowledgement(session.id) and not self.authority.turns.is_sick:
+            self.authority.command_operation(session.agent_id, {"kind": "acknowledge", "session": session.id}, lazily=True)
+
+    def cancelled(self, session: Session, request_id: object) -> None:
+        """The client gave a call up: its delivery is void, the operation goes on."""
+        call = session.known(request_id)
+        if call is None or call.ordinal is None:
+            return                      # a read or a refusal; nothing was delivered that counts
+        self.not_delivered(session, call)
+
+    def not_delivered(self, session: Session, call: Call) -> None:
+        call.cancelled = True
+        if call.answer is not None and call.ordinal is not None and not self.authority.turns.is_sick:
+            self.authority.command_operation(
+                session.agent_id, {"kind": "void_delivery", "ordinal": call.ordinal, "session": session.id}, lazily=True)
+
+    def state_form(self, session: Session) -> list[dict]:
+        self.expire_decision(session.agent_id)
+        return self._state(session).operations.state_form(at=self.authority.now())
+
+    async def refuse_unexecuted(self, session: Session, call: Call, tool: str, refusal: Refused) -> dict:
+        """The answer of a call that was not executed: no operation, no ordinal, the same again if repeated."""
+        body: dict = {"accepted": False, "requestExecuted": False, "tool": tool,
+                      "errorCode": refusal.code, "teaching": refusal.teaching}
+        if tool == READ_TOOL:
+            del body["tool"]
+        if tool in BOARD_TOOLS or (tool == READ_TOOL and refusal.code not in DISCLOSURE_CODES):
+            body["view"] = self._view(session)
+        answer = call.answer = self._answer(session, body, is_error=True)
+        await self.authority.settled()
+        return answer
+
+    def expire_decision(self, agent_id: str) -> None:
+        """Judge the expiry of a waiting decision; it is judged when looked at, never by a sweep."""
+        state = self.authority.agents[agent_id]
+        waiting = state.operations.unresolved()
+        if waiting is None or waiting.state != WAITING or self.authority.turns.is_sick:
+            return
+        expires = waiting.decision.get("expiresAt")
+        if expires and self.authority.clock.wall_s() >= seconds_of(expires):
+            self.authority.command_registry({"kind": "expire_decision", "id": waiting.decision["id"], "authority": GATEWAY})
+            self.authority.command_operation(agent_id, {"kind": "decide", "ordinal": waiting.ordinal, "verdict": "expire"})
+
+    # --- one call ----------------------------------------------------------------------
+
+    async def _run(self, session: Session, call: Call, tool: str, arguments: object,
+                   admitted: Callable[[int], None]) -> dict | None:
+        self.acknowledge(session)
+        try:
+            self._check_input(tool, arguments)
+            if tool == READ_TOOL:
+                return await self._query(session, arguments)
+            self.authority.check_writable()
+            self.expire_decision(session.agent_id)
+            refusal = self._state(session).operations.gate(session.id, tool)
+            if refusal is not None:
+                raise refusal
+            if tool == ARTIFACT_TOOL:
+                raise Refused("artifact_unavailable", ref=arguments["ref"])
+        except Refused as refusal:
+            return await self.refuse_unexecuted(session, call, tool, refusal)
+        if tool == "ApplyAction":
+            return await self._apply_action(session, call, arguments, admitted)
+        command = self._board_command(session, tool, arguments)
+        return await self._settle_at_once(session, call, tool, arguments, command, admitted)
+
+    def _board_command(self, session: Session, tool: str, arguments: dict) -> dict:
+        if tool == "OpenCase":
+            if "caseId" in arguments:
+                return {"kind": "focus_case", "caseId": arguments["caseId"]}
+            return {"kind": "open_case", **{name: arguments[name] for name in ("caseType", "businessKey") if name in arguments}}
+        if tool == "ApplyBatch":
+            return {"kind": "apply_batch", "operations": arguments["operations"], "focus": list(session.focus.values())}
+        return {"kind": "close_case", "obligations": [], **arguments}
+
+    async def _settle_at_once(self, session: Session, call: Call, tool: str, arguments: dict, command: dict | None,
+                              admitted: Callable[[int], None], *, refusal: Refused | None = None) -> dict:
+        """A call that the Board alone settles: admitted, settled and delivered in one commit."""
+        state, affected, changed = self._state(session), [], ()
+        focus_before = dict(session.focus)
+        result: dict = {}
+        if refusal is None:
+            try:
+                outcome = self.authority.command_board(session.agent_id, command)
+                affected, changed, result = outcome.affected_cases, outcome.changed, outcome.result
+                self._move_focus(session, tool, result)
+            except Refused as refused:
+                refusal = refused
+        if refusal is None:
+            public: dict = {"accepted": True, "result": result}
+            settled: dict = {"state": DONE, "result": public, "summary": _summary(tool, result)}
+        else:
+            public = {"accepted": False, "errorCode": refusal.code, "teaching": refusal.teaching}
+            settled = {"state": REFUSED, "result": public, "summary": refusal.teaching[:500], "reason": refusal.teaching[:500]}
+        ordinal = state.operations.last_ordinal + 1
+        case_ids = affected or self._case_ids(state, tool, arguments)
+        self.authority.command_operation(session.agent_id, {"kind": "several", "commands": [
+            {"kind": "admit", "tool": tool, "label": call_label(tool, arguments), "session": session.id,
+             "caseIds": case_ids, "settled": settled},
+            {"kind": "deliver", "ordinal": ordinal, "session": session.id}]})
+        call.ordinal = ordinal
+        if refusal is None and tool == "CloseCase":
+            self._receipts.write(session.agent_id, result["caseId"])
+        body = {**public, "view": self._view(session, changed)}
+        answer = self._answer(session, body, own=ordinal, is_error=refusal is not None,
+                              affected=affected if refusal is None else None)
+        try:
+            await self.authority.settled()
+        except Unknown:
+            session.focus = focus_before
+            raise
+        admitted(ordinal)
+        return answer
+
+    def _move_focus(self, session: Session, tool: str, result: dict) -> None:
+        if tool == "OpenCase":
+            session.focus[result["root"]] = result["caseId"]
+        elif tool == "CloseCase":
+            session.focus.pop(result["root"], None)
+
+    def _case_ids(self, state: AgentState, tool: str, arguments: dict) -> list[str]:
+        """The Cases a refused call was about, as far as its own input names one that exists."""
+        named = arguments.get("caseId") or state.board.case_of_root(arguments.get("root") or arguments.get("target") or "")
+        return [named] if named in state.case_rows else []
+
+    # --- Actions -----------------------------------------------------------------------
+
+    async def _apply_action(self, session: Session, call: Call, arguments: dict,
+                            admitted: Callable[[int], None]) -> dict | None:
+        state, focus = self._state(session), list(session.focus.values())
+        action, args, target = arguments["action"], arguments.get("args", {}), arguments.get("target")
+        try:
+            plan = state.board.plan_action(action, args, target, self.authority.policy(session.agent_id), focus=focus)
+        except Refused as refusal:
+            return await self._settle_at_once(session, call, "ApplyAction", arguments, None, admitted, refusal=refusal)
+        if isinstance(plan, BoardPlan):
+            command = {"kind": "apply_action", "action": action, "args": args, "focus": focus}
+            if target is not None:
+                command["target"] = target
+            return await self._settle_at_once(session, call, "ApplyAction", arguments, command, admitted)
+        call.ordinal = self._admit(session, arguments, plan)
+        await self.authority.settled()
+        admitted(call.ordinal)
+        return await self._hold(session, call)
+
+    def _admit(self, session: Session, arguments: dict, plan: ExternalPlan) -> int:
+        """Admit an Action for a Worker; where a person decides first, the decision is bound to its exact bytes."""
+        agent_id = session.agent_id
+        admit: dict = {"kind": "admit", "tool": "ApplyAction", "label": call_label("ApplyAction", arguments),
+                       "session": session.id, "caseIds": list(plan.case_ids), "plan": plan.record()}
+        if plan.decision is None:
+            return self.authority.command_operation(agent_id, admit).result["ordinal"]
+        ordinal = self.authority.agents[agent_id].operations.last_ordinal + 1
+        opened = self.authority.command_registry({
+            "kind": "request_decision", "authority": GATEWAY, "agentId": agent_id, "ordinal": ordinal,
+            "decisionKind": plan.decision["kind"], "people": plan.decision["people"], "expiresS": plan.decision["expiresS"],
+            "action": plan.action, "argsText": plan.args_text, "target": plan.target,
+            "argumentDigest": plan.argument_digest, "premises": list(plan.premises), "caseIds": list(plan.case_ids)}).result
+        admit["decision"] = {"id": opened["id"], "kind": plan.decision["kind"], "expiresAt": opened["expiresAt"]}
+        self.authority.command_operation(agent_id, admit)
+        return ordinal
+
+    async def _hold(self, session: Session, call: Call) -> dict | None:
+        """Wait for the outcome, for a person's turn, or for the bound; then answer."""
+        loop, agent_id = asyncio.get_running_loop(), session.agent_id
+        deadline = loop.time() + self._hold_s
+        while True:
+            self.expire_decision(agent_id)
+            await self.authority.settled()
+            if session.replaced:
+                return None
+            operation = self.authority.agents[agent_id].operations.operation(call.ordinal)
+            left = deadline - loop.time()
+            if operation.is_settled or operation.state in (WAITING, NEEDS_PERSON) or left <= 0:
+                return await self._held_answer(session, call, operation)
+            await self.authority.wait_change((agent_id,), left)
+
+    async def _held_answer(self, session: Session, call: Call, operation: Operation) -> dict:
+        if operation.is_settled and operation.result is not None:
+            affected = self._affected.pop((session.agent_id, operation.ordinal), None)
+            body = {**operation.result, "view": self._view(session)}
+            answer = self._answer(session, body, own=operation.ordinal, affected=affected,
+                                  is_error=not operation.result["accepted"])
+            self._deliver(session, call, operation.ordinal)
+        elif operation.is_settled:
+            body = {"state": operation.public_state, "contentWithheld": True, "view": self._view(session)}
+            answer = self._answer(session, body, own=operation.ordinal)
+        else:
+            body = {"state": operation.public_state, "teaching": _HELD[operation.public_state], "view": self._view(session)}
+            answer = self._answer(session, body, own=operation.ordinal)
+        await self.authority.settled()
+        return answer
+
+    def _deliver(self, session: Session, call: Call, ordinal: int) -> None:
+        if not call.cancelled:
+            self._command_delivery(session, ordinal)
+
+    def _command_delivery(self, session: Session, ordinal: int) -> None:
+        if not self.authority.turns.is_sick:
+            self.authority.command_operation(session.agent_id, {"kind": "deliver", "ordinal": ordinal, "session": session.id},
+                                             lazily=True)
+
+    def note_affected(self, agent_id: str, ordinal: int, case_ids: list[str]) -> None:
+        """An outcome moved these Cases; the held call that is waiting for it will say so."""
+        self._affected[agent_id, ordinal] = case_ids
+        while len(self._affected) > 256:          # callers that never came back
+            del self._affected[next(iter(self._affected))]
+
+    # --- reading -----------------------------------------------------------------------
+
+    async def _query(self, session: Session, arguments: dict) -> dict:
+        self.expire_decision(session.agent_id)
+        board = self._state(session).board
+        view = board.query(PROFILE, list(session.focus.values()), self.authority.policy(session.agent_id), arguments,
+                           nodes_max=arguments.get("limit", VIEW_NODES_QUERY_MAX))
+        body = {"accepted": True, "view": view, "observation": {"consistency": "committed"}}
+        answer = self._answer(session, body)
+        await self.authority.settled()
+        return answer
+
+    def _view(self, session: Session, changed: tuple | list = ()) -> dict:
+        return self._state(session).board.view(PROFILE, list(session.focus.values()), self.authority.policy(session.agent_id),
+                                               nodes_max=VIEW_NODES_WRITE_MAX, bytes_max=VIEW_BYTES_WRITE_MAX, first=changed)
+
+    def _answer(self, session: Session, body: dict, *, own: int | None = None, is_error: bool = False,
+                affected: list[str] | None = None) -> dict:
+        """The result member: one JSON text with the strip, host metadata beside it.
+
+        A strip that carries an earlier outcome in full delivers it to this session.
+        """
+        operations = self._state(session).operations
+        strip = operations.strip(at=self.authority.now(), own=own, view=body.get("view"), encode=encode_text)
+        text = encode_text({**body, "operations": strip})
+        shown = operations.delivers(own=own)
+        if shown is not None and session.id not in operations.operation(shown).delivered:
+            self._command_delivery(session, shown)
+        meta: dict = {"agentId": session.agent_id, "focusedRoots": session.focused_roots()}
+        if affected is not None:
+            meta["affectedCases"] = affected
+        result: dict = {"content": [{"type": "text", "text": text}]}
+        if is_error:
+            result["isError"] = True
+        return {**result, "_meta": {SURFACE: meta}}
+
+    def _state(self, session: Session) -> AgentState:
+        return self.authority.agents[session.agent_id]
+
+
+_HELD = {
+    "running": "The operation goes on. Its outcome will show in `operations`; do not send it again.",
+    "waiting_for_decision": "A person must decide before anything runs. Its outcome will show in `operations`.",
+    "needs_person": "Whether the effect took place is not known; a person settles it in the Console. Do not repeat it.",
+}
+
+
+def _summary(tool: str, result: dict) -> str:
+    """One line of what a settled call did, for strips that no longer carry its result."""
+    if tool == "OpenCase":
+        return "The Case was opened." if result.get("opened") else "The Case is in focus."
+    if tool == "CloseCase":
+        return f"The Case was closed as {result.get('disposition', 'completed')}."
+    if tool == "ApplyBatch":
+        return f"The batch was applied; {len(result.get('nodeIds', []))} nodes were written."
+    return "The Action was applied."

@@ -1,0 +1,353 @@
+"""The Worker line: POST /work and GET /work/sources, one live Worker per Connection.
+
+Promises, in this order: the Connection key is checked before anything else is read, then
+the header pair, then admission; the fence is committed before the lease is answered; the
+Tool list is parsed only for an admitted Poll. A claimed call whose claimer is superseded
+needs a person in that same commit. What a dispatched call may report is judged in
+gateway/worker_work.py.
+
+Units   *_s seconds of the monotonic clock, *_ms as on the wire.
+Source  protocol/worker-contract.json; the Worker hop, §§2-4 and 17.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from dataclasses import dataclass
+
+from rulith.base.errors import Refused, Unknown
+from rulith.base.json_text import read_json
+from rulith.gateway.authority import Authority, token_hash
+from rulith.gateway.worker_work import Holder, WorkerWork
+from rulith.net.messages import Request, Response, json_response
+from rulith.wire.lease import (WORKER_ID, Fence, LeasePolicy, admit_holder, admit_poll, is_generation, release_fence)
+from rulith.wire.manifest import read_descriptors
+
+PATH, SOURCES_PATH = "/work", "/work/sources"
+GATEWAY = {"kind": "gateway"}
+ACTION = "action"
+WORK_TYPES = (ACTION, "verification", "review", "evidence")
+GENERATION_DIGITS_MAX = 16
+
+# operation kind -> (required members, optional members), beside `kind`
+MEMBERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "Poll": (frozenset({"workerId", "tools"}), frozenset({"workerGeneration", "inputAdoption"})),
+    "ClaimWork": (frozenset({"workType", "id", "workerId", "workerGeneration"}), frozenset({"executionGrant"})),
+    "ReportWork": (frozenset({"workType", "workerId", "workerGeneration"}),
+                   frozenset({"id", "ok", "executionGrant", "result", "reason", "facts", "artifacts", "completionStage",
+                              "undeliverable", "outcome", "tier", "evidenceRefs", "material", "source", "exhibit",
+                              "tool", "norm", "invocation", "requestDigest", "expectedPolicyFingerprint", "verdict",
+                              "citedClause", "feature"})),
+    "RenewLease": (frozenset({"workerId", "workerGeneration"}), frozenset()),
+    "ReleaseLease": (frozenset({"workerId", "workerGeneration"}), frozenset()),
+}
+
+
+class Malformed(Exception):
+    """The body or the header pair is no Worker operation; answered with 400 and bad_command."""
+
+
+@dataclass
+class Held:
+    """The live hold of one Connection's line; in memory, renewed by the clock."""
+
+    fence: Fence
+    until_s: float
+    tools: dict[str, str]       # Tool id -> digest advertised by the last Poll
+    descriptors: list[dict]
+
+
+class WorkerLine:
+    """Serves /work. `lease` is the window policy; `poll_hold_s` how long an empty Poll is held."""
+
+    def __init__(self, authority: Authority, work: WorkerWork, *, lease: LeasePolicy, poll_hold_s: float) -> None:
+        self.authority = authority
+        self._work = work
+        self._policy = lease
+        self._poll_hold_s = poll_hold_s
+        self._held: dict[str, Held] = {}
+        self._version = 0
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        authority.live_tools = self.live_tools
+        authority.on_refold.append(self._refolded)
+        # What leases were out when the last run ended is not known, so each last holder is
+        # given one whole window to come back before another instance may take its line.
+        for connection_id in authority.registry.connections:
+            fence = self._fence(connection_id)
+            if fence.worker_id is not None:
+                self._hold(connection_id, fence)
+
+    # --- reading the line --------------------------------------------------------------
+
+    def live_tools(self) -> tuple[dict[str, dict[str, str]], object]:
+        """Connection id -> {Tool id: digest} of the lines that are live now, and a value that changes with it."""
+        live = {each: held.tools for each, held in self._held.items() if self._is_live(each) and held.tools}
+        return live, (self._version, tuple(live))
+
+    def line(self, connection_id: str) -> dict:
+        """`{state, workerId?, expiresAt?}` for pages; a line nobody polled in this run is offline."""
+        held = self._held.get(connection_id)
+        if held is None or not self._is_live(connection_id) or not held.descriptors and not held.tools:
+            return {"state": "offline"}
+        left_s = held.until_s - self.authority.clock.monotonic_s()
+        lease = self._policy.lease(held.fence, now_s=self.authority.clock.wall_s() + left_s - self._policy.lease_ms / 1000)
+        return {"state": "online", "workerId": held.fence.worker_id, "expiresAt": lease.expires_at}
+
+    def advertised(self, connection_id: str) -> list[dict]:
+        held = self._held.get(connection_id)
+        return held.descriptors if held is not None and self._is_live(connection_id) else []
+
+    def lease_left_s(self, connection_id: str) -> float:
+        """Seconds until the line is certainly free; 0 when it is."""
+        held = self._held.get(connection_id)
+        return max(0.0, held.until_s - self.authority.clock.monotonic_s()) if held is not None else 0.0
+
+    def _is_live(self, connection_id: str) -> bool:
+        held = self._held.get(connection_id)
+        return held is not None and held.fence == self._fence(connection_id) and self.lease_left_s(connection_id) > 0
+
+    def _fence(self, connection_id: str) -> Fence:
+        record = self.authority.registry.connection(connection_id)["fence"]
+        return Fence(record["workerId"], record["generation"])
+
+    # --- one request -------------------------------------------------------------------
+
+    def head_check(self, request: Request) -> Response | None:
+        """401 before the body is read when the Connection's id and key do not belong together."""
+        if self._connection(request) is None:
+            refusal = Refused("worker_credential_rejected")
+            return json_response(401, {"accepted": False, "errorCode": "unauthenticated", "reason": refusal.code,
+                                       "teaching": refusal.teaching})
+        return None
+
+    def _connection(self, request: Request) -> tuple[str, str] | None:
+        ids, keys = request.headers.getall("x-rulith-connection"), request.headers.getall("x-rulith-connection-key")
+        if len(ids) != 1 or len(keys) != 1:
+            return None
+        known = self.authority.registry.connections.get(ids[0])
+        if known is None or not hmac.compare_digest(known["keyHash"], token_hash(keys[0])):
+            return None
+        return ids[0], keys[0]
+
+    async def handle(self, request: Request) -> Response:
+        found = self._connection(request)
+        if found is None:
+            return self.head_check(request) or Response(401)
+        connection_id, key = found
+        if request.path == SOURCES_PATH:
+            return self._sources(connection_id) if request.method == "GET" else _method_not_allowed("GET")
+        if request.path != PATH:
+            return json_response(404, {"accepted": False, "errorCode": "not_built",
+                                       "teaching": "This path of the Worker hop is not part of this release."})
+        if request.method != "POST":
+            return _method_not_allowed("POST")
+        try:
+            operation = _operation(request)
+            _check_header_identity(request, operation)
+            answer = await self._operate(connection_id, key, operation, request)
+        except Malformed as problem:
+            return json_response(400, {"accepted": False, "errorCode": "bad_command", "teaching": str(problem)})
+        except Refused as refusal:
+            status = 503 if refusal.code == "store_unavailable" else 422 if refusal.code == "unsupported_work" else 200
+            return json_response(status, {"accepted": False, "errorCode": refusal.code, "teaching": refusal.teaching})
+        except Unknown:
+            return json_response(503, {"teaching": "The outcome could not be made durable; send the same bytes again."})
+        return json_response(200, answer)
+
+    def _sources(self, connection_id: str) -> Response:
+        rows = [{"name": source.name, "type": source.type, "access": source.access}
+                for source in self.authority.registry.sources_of(connection_id)]
+        return json_response(200, {"sources": rows, "toolIds": []})
+
+    async def _operate(self, connection_id: str, key: str, operation: dict, request: Request) -> dict:
+        kind = operation["kind"]
+        self.authority.check_writable()
+        if kind == "Poll":
+            return await self._poll(connection_id, key, operation, request)
+        if kind == "RenewLease":
+            self._check_holder(connection_id, operation)
+            return {"accepted": True, "lease": self._extend(connection_id)}
+        if kind == "ReleaseLease":
+            return await self._release(connection_id, operation)
+        if operation["workType"] != ACTION:
+            raise Refused("unsupported_work", kind=operation["workType"])
+        holder = Holder(connection_id, key, operation["workerId"], operation["workerGeneration"])
+        if kind == "ClaimWork":
+            self._check_holder(connection_id, operation)
+            return await self._work.claim(holder, operation)
+        return await self._work.report(holder, operation, self._fence(connection_id))
+
+    # --- lease -------------------------------------------------------------------------
+
+    async def _poll(self, connection_id: str, key: str, operation: dict, request: Request) -> dict:
+        worker_id = operation["workerId"]
+        admission = admit_poll(self._fence(connection_id), live=self._is_live(connection_id), worker_id=worker_id,
+                               stated=operation.get("workerGeneration"))
+        if admission.is_new:
+            self._move_fence(connection_id, admission.fence, "its Worker was superseded by a new Poll")
+            await self.authority.settled()
+        self._hold(connection_id, admission.fence)
+        descriptors = read_descriptors(operation["tools"])
+        self._advertise(connection_id, descriptors)
+        holder = Holder(connection_id, key, worker_id, admission.fence.generation)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._poll_hold_s
+        while True:
+            if self._fence(connection_id) != admission.fence:
+                raise Refused("worker_lease_superseded")
+            rows = self._work.dispatch(holder, self._held[connection_id].tools)
+            await self.authority.settled()
+            left = deadline - loop.time()
+            if rows or left <= 0 or request.is_client_gone():
+                return {"accepted": True, "lease": self._extend(connection_id), "payload": {"work": rows}}
+            agent_id = self.authority.registry.connection(connection_id)["agentId"]
+            await self.authority.wait_change((agent_id, connection_id), left)
+
+    async def _release(self, connection_id: str, operation: dict) -> dict:
+        fence = self._fence(connection_id)
+        if fence == Fence(None, operation["workerGeneration"] + 1):
+            return {"accepted": True}           # released before; the answer was lost
+        admit_holder(fence, live=True, worker_id=operation["workerId"], generation=operation["workerGeneration"])
+        self.end_line(connection_id, release_fence(fence), "its Worker left the line before it reported")
+        await self.authority.settled()
+        return {"accepted": True}
+
+    def end_line(self, connection_id: str, fence: Fence, why: str) -> None:
+        """Withdraw the hold: the fence moves, claimed calls need a person, nobody is on the line."""
+        self._move_fence(connection_id, fence, why)
+        self._forget(connection_id)
+
+    def supersede(self, connection_id: str, why: str) -> None:
+        """Mark the calls that an older generation claimed; whether they took effect is not known."""
+        generation = self._fence(connection_id).generation
+        for agent_id, state in self.authority.agents.items():
+            for operation in state.operations.superseded(connection_id, generation):
+                reason = f"The call was claimed, and {why}; whether it took effect is not known."
+                self.authority.command_operation(agent_id, {"kind": "needs_person", "ordinal": operation.ordinal, "reason": reason})
+
+    def _move_fence(self, connection_id: str, fence: Fence, why: str) -> None:
+        self.authority.command_registry({"kind": "fence", "connectionId": connection_id, "workerId": fence.worker_id,
+                                         "generation": fence.generation, "authority": GATEWAY})
+        self.supersede(connection_id, why)
+
+    def _check_holder(self, connection_id: str, operation: dict) -> None:
+        admit_holder(self._fence(connection_id), live=self._is_live(connection_id), worker_id=operation["workerId"],
+                     generation=operation["workerGeneration"])
+
+    def _hold(self, connection_id: str, fence: Fence) -> None:
+        held = self._held.get(connection_id)
+        until_s = self.authority.clock.monotonic_s() + self._policy.lease_ms / 1000
+        if held is None or held.fence != fence:
+            self._held[connection_id] = Held(fence, until_s, {}, [])
+            self._version += 1
+        else:
+            held.until_s = until_s
+
+    def _extend(self, connection_id: str) -> dict:
+        """Start the window anew and return the lease record that says so."""
+        fence = self._fence(connection_id)
+        self._hold(connection_id, fence)
+        self._watch(connection_id)
+        return self._policy.lease(fence, now_s=self.authority.clock.wall_s()).wire()
+
+    def _advertise(self, connection_id: str, descriptors: list[dict]) -> None:
+        held = self._held[connection_id]
+        tools = {row["id"]: row["digest"] for row in descriptors}
+        was_online = bool(held.descriptors)
+        held.descriptors = descriptors
+        if held.tools != tools or not was_online:
+            held.tools = tools
+            self._version += 1
+            self.authority.touched(connection_id)
+        self._watch(connection_id)
+
+    def _watch(self, connection_id: str) -> None:
+        """Tell waiting pages when the lease lapses; the lapse itself is judged by whoever asks."""
+        before = self._timers.pop(connection_id, None)
+        if before is not None:
+            before.cancel()
+        left_s = self.lease_left_s(connection_id) + 0.05
+        loop = asyncio.get_running_loop()
+        self._timers[connection_id] = loop.call_later(left_s, self.authority.touched, connection_id)
+
+    def _forget(self, connection_id: str) -> None:
+        self._held.pop(connection_id, None)
+        self._version += 1
+        timer = self._timers.pop(connection_id, None)
+        if timer is not None:
+            timer.cancel()
+        self.authority.touched(connection_id)
+
+    def _refolded(self, chains: set[str]) -> None:
+        """A fence that never became durable took its hold with it."""
+        for connection_id in list(self._held):
+            known = self.authority.registry.connections.get(connection_id)
+            if known is None or self._held[connection_id].fence != self._fence(connection_id):
+                self._forget(connection_id)
+
+    def close(self) -> None:
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+
+def _method_not_allowed(allowed: str) -> Response:
+    return json_response(405, {"accepted": False, "errorCode": "bad_command", "teaching": f"Use {allowed} here."}, [("allow", allowed)])
+
+
+def _operation(request: Request) -> dict:
+    """The one operation of a body. Raises Malformed naming what is wrong; closed objects everywhere."""
+    try:
+        body = read_json(request.body, "the body")
+    except Refused as refusal:
+        raise Malformed(refusal.teaching) from None
+    if not isinstance(body, dict) or set(body) != {"operation"} or not isinstance(body["operation"], dict):
+        raise Malformed("The body is exactly {\"operation\": {…}}.")
+    operation = body["operation"]
+    kind = operation.get("kind")
+    if kind not in MEMBERS:
+        raise Malformed(f"The operation kind is one of {', '.join(MEMBERS)}.")
+    required, optional = MEMBERS[kind]
+    given = set(operation) - {"kind"}
+    if missing := sorted(required - given):
+        raise Malformed(f"{kind} lacks {', '.join(missing)}.")
+    if unknown := sorted(given - required - optional):
+        raise Malformed(f"{kind} has the unknown member {', '.join(unknown)[:200]}.")
+    worker_id, generation = operation["workerId"], operation.get("workerGeneration")
+    if not isinstance(worker_id, str) or not WORKER_ID.fullmatch(worker_id):
+        raise Malformed("workerId is wkr_ and 8 to 80 letters, digits, - or _.")
+    if "workerGeneration" in operation and not is_generation(generation):
+        raise Malformed("workerGeneration is a whole number from 1 to 9007199254740991.")
+    if kind in ("ClaimWork", "ReportWork"):
+        _check_work(kind, operation)
+    return operation
+
+
+def _check_work(kind: str, operation: dict) -> None:
+    if operation["workType"] not in WORK_TYPES:
+        raise Malformed(f"workType is one of {', '.join(WORK_TYPES)}.")
+    if operation["workType"] != ACTION:
+        return
+    for member in ("id", "executionGrant"):
+        if not isinstance(operation.get(member), str) or not operation[member]:
+            raise Malformed(f"{kind} of action work needs {member} as text.")
+
+
+def _check_header_identity(request: Request, operation: dict) -> None:
+    """The header pair must say exactly what the body says; neither is trusted alone."""
+    ids = request.headers.getall("x-rulith-worker")
+    generations = request.headers.getall("x-rulith-worker-generation")
+    if len(ids) > 1 or len(generations) > 1:
+        raise Malformed("A Worker identity header came twice.")
+    if ids != [operation["workerId"]]:
+        raise Malformed("The header x-rulith-worker is not the body's workerId.")
+    stated = operation.get("workerGeneration")
+    if not generations:
+        if stated is not None:
+            raise Malformed("The body states a generation and the header x-rulith-worker-generation is missing.")
+        return
+    text = generations[0]
+    plain = text.isascii() and text.isdigit() and text[0] != "0" and len(text) <= GENERATION_DIGITS_MAX
+    if not plain or not is_generation(int(text)) or int(text) != stated:
+        raise Malformed("The header x-rulith-worker-generation is not the body's workerGeneration.")

@@ -1,0 +1,294 @@
+"""Work on the line: what is dispatched to a Worker, who claims it, and what it may report.
+
+Promises: a row leaves only with a grant that is in the ledger; one claim per call; a
+receipt is judged against the dispatch record, never against what the Worker says of
+itself; one that is refused lands nothing on the Board. The Worker holds the Connection
+key too, so a good signature alone proves nothing here.
+
+Source  protocol/worker-contract.json; the Worker hop, §§5, 7, 8, 9 and 17.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rulith.base.errors import Refused
+from rulith.base.json_text import compact_json
+from rulith.base.limits import (INLINE_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_RETENTION_MS, OBJECTS_BYTES_MAX)
+from rulith.board.operations import CLAIMED, DISPATCHED, DONE, FAILED, REFUSED, Operation
+from rulith.gateway.authority import Authority
+from rulith.wire.digests import adapter_digest, request_digest_of_row, result_digest
+from rulith.wire.grant import Grant, expected_grant, sign_grant, verify_grant
+from rulith.wire.lease import Fence
+
+ARTIFACT_POLICY = {"inlineBytes": INLINE_BYTES_MAX, "readBytes": INLINE_BYTES_MAX, "objectBytes": OBJECT_BYTES_MAX,
+                   "totalBytes": OBJECTS_BYTES_MAX, "temporaryRetentionMs": OBJECT_RETENTION_MS}
+_UNDELIVERABLE = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
+_KNOWN_OUTCOME = ("ok", "result", "reason", "facts", "artifacts", "completionStage")
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who speaks on the line. `key` authenticated the request and signs grants; it is never stored here."""
+
+    connection_id: str
+    key: str
+    worker_id: str
+    generation: int
+
+    def __repr__(self) -> str:
+        return f"Holder({self.connection_id}, {self.worker_id}, {self.generation})"
+
+
+def served_row(agent_id: str, operation: Operation) -> dict:
+    """The action row of an operation without its grant: exact strings, as planned."""
+    plan = operation.plan
+    record = plan["sourceRecordId"]
+    return {"workType": "action", "work": operation.invocation, "tool": plan["action"], "boardId": agent_id,
+            "toolContractId": plan["tool"], "sourceRecordId": record, "connectionId": plan["connectionId"],
+            "toolDigest": plan["toolDigest"], "args": plan["argsText"], "target": plan["target"],
+            "toolSpec": plan["toolSpecText"],
+            "sourceUpload": {"sourceRecordId": record, "permission": "absent", "upload": False},
+            "artifactPolicy": dict(ARTIFACT_POLICY)}
+
+
+class WorkerWork:
+    """Dispatches, claims and settles. `settled(agent_id, ordinal, cases)` hears which Cases an outcome moved."""
+
+    def __init__(self, authority: Authority, *, settled) -> None:
+        self.authority = authority
+        self._settled = settled
+
+    # --- dispatch ----------------------------------------------------------------------
+
+    def dispatch(self, holder: Holder, tools: dict[str, str]) -> list[dict]:
+        """The rows this holder may claim now; their dispatch records are staged, so wait for the commit before sending."""
+        rows = []
+        for agent_id, state in self.authority.agents.items():
+            for operation in state.operations.awaiting_worker(holder.connection_id):
+                row = self._offer(holder, tools, agent_id, operation)
+                if row is not None:
+                    rows.append(row)
+        return rows
+
+    def _offer(self, holder: Holder, tools: dict[str, str], agent_id: str, operation: Operation) -> dict | None:
+        plan = operation.plan
+        lock = self.authority.registry.locks.get((holder.connection_id, plan["tool"]))
+        if lock is None or lock.digest != plan["toolDigest"] or tools.get(plan["tool"]) != plan["toolDigest"]:
+            return None             # another definition than the owner approved; the call waits for the right one
+        if not self._is_still_allowed(agent_id, operation):
+            return None
+        row = served_row(agent_id, operation)
+        request_digest = request_digest_of_row(row)
+        grant = sign_grant(expected_grant(row, connection_id=holder.connection_id, worker_id=holder.worker_id,
+                                          worker_generation=holder.generation, request_digest=request_digest), holder.key)
+        before = operation.dispatch
+        if operation.state != DISPATCHED or before["grant"] != grant:
+            self.authority.command_operation(agent_id, {
+                "kind": "dispatch", "ordinal": operation.ordinal, "connectionId": holder.connection_id,
+                "workerId": holder.worker_id, "generation": holder.generation, "requestDigest": request_digest, "grant": grant})
+        return {**row, "executionGrant": grant}
+
+    def _is_still_allowed(self, agent_id: str, operation: Operation) -> bool:
+        """Judge the Action once more with the very arguments that were bound; refuse it where law no longer agrees."""
+        plan, state = operation.plan, self.authority.agents[agent_id]
+        try:
+            again = state.board.plan_action(plan["action"], plan["args"], plan["target"] or None,
+                                            self.authority.policy(agent_id), focus=list(plan["caseIds"]))
+            if again.argument_digest == plan["argumentDigest"]:
+                return True
+            reason = "What the Action would do has changed since it was asked for."
+        except Refused as refusal:
+            reason = refusal.teaching
+        public = {"accepted": True, "result": {"action": plan["action"], "done": True, "status": "refused", "ok": False}}
+        self.authority.command_operation(agent_id, {"kind": "settle", "ordinal": operation.ordinal, "state": REFUSED,
+                                                    "result": public, "summary": reason[:500], "reason": reason[:500]})
+        return False
+
+    # --- claim -------------------------------------------------------------------------
+
+    async def claim(self, holder: Holder, request: dict) -> dict:
+        agent_id, operation = self._find(holder, request["id"])
+        if operation.state not in (DISPATCHED, CLAIMED):
+            raise Refused("not_dispatchable", work=request["id"][:80])
+        if operation.state == CLAIMED and not _is_claimer(operation, holder):
+            raise Refused("already_claimed")
+        self._check_grant(holder, agent_id, operation, request["executionGrant"])
+        self.authority.command_operation(agent_id, {
+            "kind": "claim", "ordinal": operation.ordinal, "connectionId": holder.connection_id,
+            "workerId": holder.worker_id, "generation": holder.generation})
+        await self.authority.settled()
+        return {"accepted": True}
+
+    def _find(self, holder: Holder, invocation: str) -> tuple[str, Operation]:
+        for agent_id, state in self.authority.agents.items():
+            operation = state.operations.by_invocation(invocation)
+            if operation is not None and operation.plan["connectionId"] == holder.connection_id:
+                return agent_id, operation
+        raise Refused("not_dispatchable", work=invocation[:80])
+
+    def _check_grant(self, holder: Holder, agent_id: str, operation: Operation, token: str) -> Grant:
+        """The grant must be well signed, say what the dispatch record says, and be the very one that was served."""
+        record, row = operation.dispatch, served_row(agent_id, operation)
+        expect = expected_grant(row, connection_id=record["connectionId"], worker_id=record["workerId"],
+                                worker_generation=record["generation"], request_digest=record["requestDigest"])
+        grant = verify_grant(token, key=holder.key, expect=expect)
+        if (grant.workerId, grant.workerGeneration) != (holder.worker_id, holder.generation):
+            raise Refused("grant_mismatch", problem="it was served to another instance or generation")
+        if token != record["grant"]:
+            raise Refused("grant_mismatch", problem="its text is not the one that was served")
+        return grant
+
+    # --- report ------------------------------------------------------------------------
+
+    async def report(self, holder: Holder, request: dict, fence: Fence) -> dict:
+        receipt = _receipt(request)
+        agent_id, operation = self._find(holder, request["id"])
+        if operation.is_settled or operation.state not in (DISPATCHED, CLAIMED):
+            return await self._report_settled(holder, agent_id, operation, receipt, fence)
+        if operation.state != CLAIMED or not _is_claimer(operation, holder):
+            raise Refused("not_claimer")
+        if fence.generation > holder.generation:
+            return await self._too_late(holder, agent_id, operation, receipt)
+        self._check_grant(holder, agent_id, operation, request["executionGrant"])
+        if receipt.undeliverable:
+            reason = f"The Worker ran the Tool and could not deliver the outcome ({receipt.undeliverable})."
+            self.authority.command_operation(agent_id, {"kind": "needs_person", "ordinal": operation.ordinal, "reason": reason})
+        else:
+            self._settle(holder, agent_id, operation, receipt)
+        await self.authority.settled()
+        return {"accepted": True}
+
+    def _settle(self, holder: Holder, agent_id: str, operation: Operation, receipt: Receipt) -> None:
+        """Board first: a receipt it refuses leaves the call claimed and settles nothing."""
+        plan = operation.plan
+        source = self.authority.registry.sources.get(plan["sourceRecordId"])
+        if plan["sourceRecordId"] and (source is None or source.connection_id != holder.connection_id):
+            raise Refused("ingest_rejected", problem=f"Source {plan['sourceRecordId']!r} is no longer bound to this Connection")
+        command = {"kind": "record_receipt", "ordinal": operation.ordinal, "plan": dict(plan), "ok": receipt.ok,
+                   "facts": receipt.facts, "resultDigest": receipt.digest, "requestDigest": operation.dispatch["requestDigest"],
+                   "workerId": holder.worker_id, "workerGeneration": holder.generation,
+                   "source": source.record() if source is not None else None}
+        if receipt.reason:
+            command["reason"] = receipt.reason
+        outcome = self.authority.command_board(agent_id, command)
+        result = {name: outcome.result[name] for name in ("action", "done", "status", "ok") if name in outcome.result}
+        summary = "The Action took effect and was recorded." if receipt.ok else f"The Action failed: {receipt.reason or 'no reason was given'}"
+        self.authority.command_operation(agent_id, {
+            "kind": "settle", "ordinal": operation.ordinal, "state": DONE if receipt.ok else FAILED,
+            "result": {"accepted": True, "result": result}, "summary": _one_line(summary),
+            "identity": self._identity(holder, operation, receipt)})
+        self._settled(agent_id, operation.ordinal, outcome.affected_cases)
+
+    def _identity(self, holder: Holder, operation: Operation, receipt: Receipt) -> dict:
+        plan = operation.plan
+        return {"invocationId": operation.invocation, "actionId": plan["action"], "toolContractId": plan["tool"],
+                "sourceRecordId": plan["sourceRecordId"], "connectionId": holder.connection_id,
+                "workerId": holder.worker_id, "workerGeneration": holder.generation,
+                "adapterDigest": adapter_digest(plan["toolDigest"]), "requestDigest": operation.dispatch["requestDigest"],
+                "resultDigest": receipt.digest, "outcome": "succeeded" if receipt.ok else "failed",
+                "timestamp": self.authority.now()}
+
+    async def _report_settled(self, holder: Holder, agent_id: str, operation: Operation, receipt: Receipt, fence: Fence) -> dict:
+        """The same receipt again gets the same answer; anything else for a settled call is refused."""
+        identity = operation.identity or {}
+        same = (identity.get("resultDigest") == receipt.digest and identity.get("workerId") == holder.worker_id
+                and identity.get("workerGeneration") == holder.generation)
+        if same:
+            await self.authority.settled()
+            return {"accepted": True}
+        if fence.generation > holder.generation and operation.claim is not None and _is_claimer(operation, holder):
+            return await self._too_late(holder, agent_id, operation, receipt)
+        raise Refused("already_reported")
+
+    async def _too_late(self, holder: Holder, agent_id: str, operation: Operation, receipt: Receipt) -> dict:
+        """Keep the late receipt for audit; it moves nothing."""
+        self.authority.audit(agent_id, {"what": "late_receipt", "ordinal": operation.ordinal, "invocationId": operation.invocation,
+                                        "connectionId": holder.connection_id, "workerId": holder.worker_id,
+                                        "workerGeneration": holder.generation, "ok": receipt.ok,
+                                        "resultDigest": receipt.digest, "undeliverable": receipt.undeliverable})
+        await self.authority.settled()
+        raise Refused("worker_fenced")
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One checked report of action work; exactly one of `undeliverable` and a known outcome."""
+
+    ok: bool
+    result: str
+    reason: str
+    facts: list[dict]
+    undeliverable: str
+    digest: str
+
+
+def _bad(problem: str) -> Refused:
+    return Refused("bad_command", problem=problem)
+
+
+def _receipt(request: dict) -> Receipt:
+    """Read a report of action work. Raises Refused: bad_command, artifact_reference_repeated, ingest_rejected."""
+    if "undeliverable" in request:
+        code = request["undeliverable"]
+        if not isinstance(code, str) or not _UNDELIVERABLE.fullmatch(code):
+            raise _bad("undeliverable is a code of lower-case letters, digits and _")
+        if stated := [name for name in _KNOWN_OUTCOME if name in request]:
+            raise _bad(f"An undeliverable outcome comes without {', '.join(stated)}")
+        return Receipt(False, "", "", [], code, "")
+    ok = request.get("ok")
+    if not isinstance(ok, bool):
+        raise _bad("ok is true or false")
+    result, reason, facts = request.get("result", ""), request.get("reason", ""), request.get("facts", [])
+    if not isinstance(result, str) or not isinstance(reason, str):
+        raise _bad("result and reason are text")
+    if ok and "reason" in request:
+        raise _bad("A reason belongs to a failure")
+    if not ok and "facts" in request:
+        raise _bad("A failure brings no facts")
+    if request.get("completionStage", "terminal") != "terminal":
+        raise _bad("completionStage is terminal where it is stated")
+    _check_facts(request)
+    _check_artifacts(request.get("artifacts", []))
+    size = len(compact_json({"result": result, "reason": reason, "facts": facts}).encode("utf-8"))
+    if size > INLINE_BYTES_MAX:
+        raise Refused("ingest_rejected", problem=f"result, reason and facts take {size} bytes, over the inline budget of {INLINE_BYTES_MAX}")
+    return Receipt(ok, result, reason, facts, "", result_digest(ok=ok, result=result, reason=reason, facts=facts))
+
+
+def _check_facts(request: dict) -> None:
+    if "facts" not in request:
+        return
+    facts = request["facts"]
+    if not isinstance(facts, list) or not facts:
+        raise _bad("facts is a list with at least one row, or left out")
+    for fact in facts:
+        if not isinstance(fact, dict) or set(fact) != {"predicate", "args"} or not isinstance(fact["predicate"], str) \
+                or not isinstance(fact["args"], dict):
+            raise _bad("A fact is exactly {predicate, args}")
+        if not all(isinstance(value, (str, int, float)) for value in fact["args"].values()):
+            raise _bad("The arguments of a fact are text, numbers or booleans")
+
+
+def _check_artifacts(artifacts: object) -> None:
+    if not isinstance(artifacts, list) or not all(isinstance(row, dict) and set(row) == {"ref"} and isinstance(row["ref"], str)
+                                                  for row in artifacts):
+        raise _bad("artifacts is a list of {ref}")
+    refs = [row["ref"] for row in artifacts]
+    for ref in refs:
+        if refs.count(ref) > 1:
+            raise Refused("artifact_reference_repeated", ref=ref[:80])
+    if refs:
+        raise Refused("artifact_unavailable", ref=refs[0][:80])
+
+
+def _is_claimer(operation: Operation, holder: Holder) -> bool:
+    claim = operation.claim
+    return claim is not None and (claim["connectionId"], claim["workerId"], claim["generation"]) == (
+        holder.connection_id, holder.worker_id, holder.generation)
+
+
+def _one_line(text: str) -> str:
+    """Text a Worker wrote, fit for one line of a strip: control characters become blanks."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)[:500]
