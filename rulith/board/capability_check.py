@@ -1,0 +1,105 @@
+"""The whole check of a Capability file: shape, engine, examples; and its rules as law runs them.
+
+`check_capability` reports, `read_release` refuses. Both run the file's examples in an
+empty Program, so a Release that contradicts its own examples is never installed.
+"""
+
+from __future__ import annotations
+
+from rulith.base.errors import Refused
+from rulith.board.capability import CapabilityReader, Problem
+from rulith.board.release import Acceptance, Release
+from rulith.board.words import ACCEPTANCE, ACCEPTANCE_MET, SUBGOAL_OF
+from rulith.rules.program import Program
+from rulith.rules.safety import check_action, check_rule
+from rulith.rules.terms import Literal, Rule
+
+PROBLEMS_SHOWN = 40
+NODE, ROOT_VARIABLE = "?rulith_node", "?root"
+
+
+def acceptance_rule(release: Release, acceptance: Acceptance) -> Rule:
+    """The law rule that concludes acceptance_met(node) for every task node with this test."""
+    test = release.test_name(acceptance.id)
+    when = (Literal.of(ACCEPTANCE, {"node": NODE, "test": test}),
+            Literal.of(SUBGOAL_OF, {"child": NODE, "parent": ROOT_VARIABLE}),
+            *acceptance.when)
+    return Rule(f"{release.name}/acceptance/{acceptance.id}", acceptance.label, when,
+                (Literal.of(ACCEPTANCE_MET, {"node": NODE}),))
+
+
+def law_rules(release: Release) -> list[Rule]:
+    """Everything a Release adds to a Program, in file order."""
+    return [*release.rules, *(acceptance_rule(release, each) for each in release.acceptance.values())]
+
+
+def check_capability(document: object) -> tuple[Release | None, list[Problem]]:
+    """The Release this file makes, or None, and every error found, each with its place."""
+    reader = CapabilityReader(document)
+    release = reader.read()
+    problems = reader.problems
+    if release is None:
+        return None, problems
+    _check_engine(release, problems)
+    if not problems:
+        _run_examples(release, problems)
+    return (release if not problems else None), problems
+
+
+def read_release(document: object) -> Release:
+    """The Release, or Refused capability_invalid listing every error."""
+    release, problems = check_capability(document)
+    if release is None or problems:
+        shown = [problem.text() for problem in problems[:PROBLEMS_SHOWN]]
+        if len(problems) > PROBLEMS_SHOWN:
+            shown.append(f"and {len(problems) - PROBLEMS_SHOWN} more")
+        raise Refused("capability_invalid", count=len(problems), listing="\n".join(shown))
+    return release
+
+
+def _check_engine(release: Release, problems: list[Problem]) -> None:
+    places = {rule.id: f"rules[{index}]" for index, rule in enumerate(release.rules)}
+    for index, acceptance in enumerate(release.acceptance):
+        places[f"{release.name}/acceptance/{acceptance}"] = f"acceptance[{index}]"
+    sound = []
+    for rule in law_rules(release):
+        try:
+            check_rule(rule)
+            sound.append(rule)
+        except Refused as refusal:
+            problems.append(Problem(places[rule.id], refusal.happened))
+    for index, action in enumerate(release.actions.values()):
+        try:
+            given = tuple(Literal.of("params", {name: f"?{name}" for name in action.params}) for _ in (0,) if action.params)
+            check_action(action.id, (*given, *action.preconditions), action.effects)
+        except Refused as refusal:
+            problems.append(Problem(f"actions[{index}]", refusal.happened))
+    try:
+        program = Program()
+        with program.transaction() as tx:
+            for rule in sound:
+                tx.add_rule(rule)
+            tx.close()
+    except Refused as refusal:
+        problems.append(Problem("rules", refusal.happened))
+
+
+def _run_examples(release: Release, problems: list[Problem]) -> None:
+    for example in release.examples:
+        where = f"{example['place']} ({example['title']})"
+        program = Program()
+        try:
+            with program.transaction() as tx:
+                for rule in release.rules:
+                    tx.add_rule(rule)
+                for literal in example["given"]:
+                    tx.assert_fact(literal.atom())
+                tx.close()
+            for literal in example["follows"]:
+                if next(program.solve([literal], limit=1), None) is None:
+                    problems.append(Problem(where, f"{literal.text()} does not follow"))
+            for literal in example["never"]:
+                if next(program.solve([literal], limit=1), None) is not None:
+                    problems.append(Problem(where, f"{literal.text()} follows, and must not"))
+        except Refused as refusal:
+            problems.append(Problem(where, refusal.happened))
