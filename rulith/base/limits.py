@@ -62,3 +62,11 @@ PASSPHRASE_CHARS_MAX = 1024
 PROGRESS_EVERY_S = 5.0           # well inside the clients' shortest call timeout
 LOCAL_WAIT_S_MAX = 25.0
 OPERATIONS_LISTED_MAX = 50
+
+# The workbench
+FEED_ROWS_MAX = 2_000            # a day of activity; a page that slept longer reads everything again
+FEED_ROWS_KEPT = 1_500           # what stays when it is trimmed, so that trimming is rare
+FEED_SIGN_OF_LIFE_S = 10.0       # the page calls 30 s of silence a loss
+RUNS_KEPT = 20                   # finished runs shown per Agent; their Cases stay in the ledger
+RUN_STEPS_MAX = 200
+SHOWN_BYTES_MAX = 32_768         # of one call's input or answer on the page

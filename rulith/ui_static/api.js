@@ -1,0 +1,74 @@
+/**
+ * The only module that calls fetch. Every data route carries the token, which lives in this
+ * variable and nowhere else; a token the server no longer knows is exchanged once and the call
+ * repeated (reads and writes alike: a call without a valid token did nothing).
+ */
+
+let token = "";
+
+/** The answer was no: what happened and what to do, in the server's words. */
+export class Refusal extends Error {
+  constructor(status, body) {
+    super(body.teaching ?? `The workbench answered ${status}.`);
+    this.status = status;
+    this.code = body.errorCode ?? `http_${status}`;
+    this.happened = body.happened ?? this.message;
+    this.next = body.next ?? "";
+    this.facts = body.facts ?? {};
+  }
+}
+
+/** No answer: the workbench is not there, or stopped half-way. */
+export class Silence extends Error {}
+
+async function send(method, path, body, signal) {
+  const headers = { accept: "application/json" };
+  if (token) headers["x-rulith-manager"] = token;
+  if (body !== undefined) headers["content-type"] = "application/json";
+  try {
+    return await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store", redirect: "error" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Silence("The workbench does not answer.");
+  }
+}
+
+async function refusal(answer) {
+  let body = {};
+  try {
+    body = await answer.json();
+  } catch {
+    // Not ours to read (a proxy, a cut answer): the status alone is told.
+  }
+  return new Refusal(answer.status, body);
+}
+
+/** Trade the page's cookie for a token. Raises Refusal when this page was not opened by the workbench. */
+export async function exchange() {
+  token = "";
+  const answer = await send("POST", "/api/token", {});
+  if (!answer.ok) throw await refusal(answer);
+  token = (await answer.json()).token;
+}
+
+async function ask(method, path, body, signal) {
+  let answer = await send(method, path, body, signal);
+  if (answer.status === 401) {
+    await exchange();
+    answer = await send(method, path, body, signal);
+  }
+  if (!answer.ok) throw await refusal(answer);
+  return answer;
+}
+
+export const get = async (path) => (await ask("GET", path)).json();
+export const post = async (path, body) => (await ask("POST", path, body)).json();
+
+/** The feed from `after` on, as a byte stream. */
+export const openFeed = async (after, signal) => (await ask("GET", `/events?after=${after}`, undefined, signal)).body;
+
+/** A path under one instance, its query encoded. */
+export function at(instance, path, query = {}) {
+  const search = new URLSearchParams(query).toString();
+  return `/i/${encodeURIComponent(instance)}/${path}${search ? `?${search}` : ""}`;
+}

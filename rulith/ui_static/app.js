@@ -1,0 +1,73 @@
+/** The page: draws the store, follows the address, starts the rest. */
+
+import { act } from "./actions.js";
+import { banner } from "./components/banner.js";
+import { conversation } from "./components/conversation.js";
+import { dialogs } from "./components/dialogs.js";
+import { proof } from "./components/proof.js";
+import { rail } from "./components/rail.js";
+import { side } from "./components/side.js";
+import { listen } from "./keys.js";
+import { h, patch } from "./lib/dom.js";
+import { read } from "./route.js";
+import { change, instanceOf, state, watch } from "./store.js";
+import { begin, need } from "./sync.js";
+
+const SLOW_TICK_MS = 10_000;
+
+/** Instead of the workbench: why this page may not show it. */
+const closed = (s) => h("main", { class: "bare-page", id: "main", tabindex: -1 },
+  h("h1", {}, "This page is locked"),
+  h("p", {}, s.lock?.happened ?? "The workbench does not know this page."),
+  h("p", {}, "Start it with ", h("code", {}, "rulith start"), ", or, while it runs, open the address it printed in its terminal: the one that ends in ", h("code", {}, "/?k=…"), "."));
+
+function layout(s, instance) {
+  if (s.phase === "locked") return closed(s);
+  return h("div", { class: "columns", "data-side": s.ui.side, "data-sheet": s.ui.sheet },
+    banner(s),
+    rail(s, instance, act),
+    conversation(s, instance, act),
+    side(s, instance, act),
+    s.ui.sheet && h("button", { class: "veil", type: "button", "aria-label": "Close the sheet", onclick: () => act.sheet("") }),
+    s.ui.said && h("p", { class: "toast", "aria-hidden": "true" }, s.ui.said));
+}
+
+function draw(s) {
+  const instance = instanceOf(s);
+  const waiting = instance ? (s.boards[instance.id]?.board?.decisions ?? []).filter((row) => row.state === "pending").length : 0;
+  document.title = [waiting > 0 ? `(${waiting})` : "", instance ? `${instance.name} · Rulith` : "Rulith"].filter(Boolean).join(" ");
+  if (s.ui.theme === "auto") document.documentElement.removeAttribute("data-theme");
+  else document.documentElement.dataset.theme = s.ui.theme;
+  document.documentElement.style.setProperty("--side", `${s.ui.sideWidth}px`);
+  patch(document.getElementById("page"), layout(s, instance));
+  patch(document.getElementById("layer"), [proof(s, instance, act), dialogs(s, instance, act)]);
+  act.restoreFocus();
+}
+
+function follow() {
+  change((s) => {
+    const place = read(location.hash);
+    const opens = place.case !== "" && place.case !== s.route.case;
+    s.route = place;
+    if (opens && matchMedia("(max-width: 899px)").matches) s.ui.sheet = "side";
+  });
+  need();
+}
+
+/** Clocks move every second while something runs, else now and then. */
+function tick() {
+  const s = state;
+  const running = Object.values(s.boards).some(({ board }) => board?.operations.some((op) => op.state === "running"))
+    || s.bench?.instances.some((row) => row.agent.state === "running" || row.worker.state === "restarting")
+    || (s.bench && s.bench.gateway.state !== "online") || !s.feed.live;
+  if (running || Date.now() - s.now > SLOW_TICK_MS) change((store) => { store.now = Date.now(); });
+}
+
+// The key or ticket has done its work in this first request; it does not stay in the address.
+if (location.search) history.replaceState(null, "", location.pathname + location.hash);
+watch(draw);
+listen(act);
+addEventListener("hashchange", follow);
+setInterval(tick, 1000);
+follow();
+begin();

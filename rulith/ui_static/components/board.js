@@ -1,0 +1,41 @@
+/** What the Board holds for one Case: every fact with its tier and who stands behind it. */
+
+import { h } from "../lib/dom.js";
+import { link } from "../route.js";
+import { moment } from "../lib/time.js";
+import { argsText, keyText, caseTypeText, short } from "../words.js";
+import { empty, loading, partial, refused } from "./states.js";
+
+const SHOWN = 200;
+const ORIGIN = { derived: "derived by rule", attested: "attested by a Source", effect: "effect of an Action", asserted: "asserted by the Agent", law: "the Board's own law" };
+
+/** The Case the tab is about: the one the address names, else the newest. */
+export const caseInView = (s, instance) => s.route.case || [...(s.boards[instance.id]?.board?.cases ?? [])].sort((a, b) => moment(b.openedAt) - moment(a.openedAt))[0]?.caseId || "";
+
+export function board(s, instance, act) {
+  const cases = s.boards[instance.id]?.board?.cases;
+  if (!cases) return loading("the Board");
+  if (cases.length === 0) return empty("The Board holds no fact of a Case yet.", "Facts appear when a Source attests them or a rule derives them.");
+  const id = caseInView(s, instance);
+  const entry = s.cases[`${instance.id}/${id}`];
+  const picker = h("label", { class: "field" }, "Case",
+    h("select", { value: id, onchange: (event) => act.go({ tab: "board", case: event.target.value, fact: "" }) },
+      cases.map((row) => h("option", { key: row.caseId, value: row.caseId }, `${keyText(row.businessKey)} · ${caseTypeText(row.caseType)}`))));
+  if (entry?.error && !entry.detail) return [picker, refused(entry.error, act, "The Board could not be read")];
+  if (!entry?.detail) return [picker, loading("facts", 6)];
+  const wanted = s.ui.filter.trim().toLowerCase();
+  const all = entry.detail.facts ?? [];
+  const rows = all.filter((fact) => !wanted || fact.text.toLowerCase().includes(wanted));
+  return [
+    picker,
+    h("label", { class: "field" }, "Find", h("input", { type: "search", value: s.ui.filter, oninput: (event) => act.filter(event.target.value), placeholder: "part of a name or value" })),
+    rows.length === 0 ? empty(wanted ? "No fact has that in its text." : "No fact yet.")
+      : h("ul", { class: "fact-list", "data-list": true }, rows.slice(0, SHOWN).map((fact) => h("li", { key: fact.id },
+        h("a", { class: "fact", "data-row": true, href: link(s.route, { instance: instance.id, tab: "board", fact: fact.id }), title: fact.text },
+          h("span", { class: "fact-name" }, fact.negated && "not ", short(fact.predicate)),
+          h("span", { class: `tier tier-${fact.tier}` }, fact.tier),
+          h("span", { class: "fact-args" }, argsText(fact.args)),
+          h("span", { class: "quiet fact-origin" }, ORIGIN[fact.origin] ?? fact.origin, fact.source && ` · ${fact.source}`))))),
+    partial(Math.min(SHOWN, rows.length), rows.length, "in the order they appeared"),
+  ];
+}

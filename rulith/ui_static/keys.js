@@ -1,0 +1,67 @@
+/** The keyboard of the page. Keys never act while a person types, and Esc closes one layer at a time. */
+
+import { state } from "./store.js";
+
+const PLACES = { n: "now", c: "cases", b: "board", w: "worker" };
+const CHORD_MS = 1200;
+let chord = 0;               // when `g` was pressed
+
+const typing = (element) => element instanceof HTMLElement && (element.matches("input:not([type=checkbox]), textarea, select") || element.isContentEditable);
+
+/** Down or up in the list that has the focus; without one, into the first list of the panel. */
+function step(by) {
+  const list = document.activeElement?.closest("[data-list]") ?? document.querySelector("#panel [data-list]") ?? document.querySelector("[data-list]");
+  const rows = [...(list?.querySelectorAll("[data-row]") ?? [])];
+  const at = rows.indexOf(document.activeElement?.closest("[data-row]"));
+  rows[at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + by))]?.focus();
+}
+
+function closeTopmost(act) {
+  const open = document.querySelector("dialog[open]");
+  if (open) return false; // its own cancel event closes it
+  if (state.ui.sheet) act.sheet("");
+  else if (state.route.case) act.go({ case: "", fact: "" });
+  else return false;
+  return true;
+}
+
+function place(key, act) {
+  if (key === "a") {
+    if (matchMedia("(max-width: 599px)").matches) act.sheet("rail");
+    requestAnimationFrame(() => document.querySelector("[data-agent]")?.focus());
+    return true;
+  }
+  if (!PLACES[key]) return false;
+  if (matchMedia("(max-width: 899px)").matches) act.sheet("side");
+  else if (!state.ui.side) act.toggleSide();
+  act.go({ tab: PLACES[key], case: "", fact: "" });
+  setTimeout(() => (document.querySelector("#panel [data-row]") ?? document.getElementById("panel"))?.focus(), 60);
+  return true;
+}
+
+export function listen(act) {
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+    if (event.key === "Escape") {
+      if (typing(event.target) && !state.ui.sheet) event.target.blur();
+      else if (closeTopmost(act)) event.preventDefault();
+      return;
+    }
+    if (typing(event.target) || document.querySelector("dialog[open]")) return;
+    const second = chord > 0 && performance.now() - chord < CHORD_MS;
+    chord = 0;
+    if (second && place(event.key, act)) event.preventDefault();
+    else if (event.key === "g") chord = performance.now();
+    else if (event.key === "/") {
+      event.preventDefault();
+      const message = document.getElementById("message");
+      (message && !message.disabled ? message : document.getElementById("field-job_id"))?.focus();
+    } else if (event.key === "?") act.dialog("keys");
+    else if (event.key === "j") step(1);
+    else if (event.key === "k") step(-1);
+  });
+  document.querySelector("[data-skip]")?.addEventListener("click", (event) => {
+    event.preventDefault();
+    document.getElementById("main")?.focus();
+  });
+}

@@ -1,0 +1,76 @@
+/**
+ * One store. Components are functions of what it holds; only change() moves it, and every change
+ * is drawn once, at the next frame.
+ *
+ * Lasting things of this browser (drafts, theme, widths) are kept by keep() in localStorage; what
+ * the server knows is never kept there, and neither is the token.
+ */
+
+const KEPT = "rulith.";
+
+export const state = {
+  phase: "opening",          // opening · ready · locked
+  lock: null,                // why the page may not read anything
+  bench: null,               // /api/state
+  benchError: null,
+  boards: {},                // instance → { board, error, heardAt, since }
+  work: {},                  // instance → { input, runs, error, refusal, busy }
+  cases: {},                 // instance/case → { detail, error }
+  proofs: {},                // instance/fact → { proof, error }
+  receipts: {},              // instance/case → { receipt, error }
+  activity: {},              // instance → newest last
+  feed: { live: false, heardAt: 0, sequence: 0, serverId: "" },
+  route: { instance: "", tab: "now", case: "", fact: "" },
+  ui: {
+    side: kept("side", true), sideWidth: kept("sideWidth", 400), theme: kept("theme", "auto"),
+    sheet: "", dialog: "", filter: "", more: {}, folded: {}, said: "", openRuns: {},
+  },
+  drafts: kept("drafts", {}),   // instance → { job_id, … }
+  approve: kept("approve", {}), // instance → ask before writing
+  model: {},                    // the dialog's own fields, never kept: one of them is a key
+  now: Date.now(),
+};
+
+const watchers = new Set();
+let due = false;
+
+/** Change the store in `move` and draw once before the next paint. */
+export function change(move) {
+  move(state);
+  if (due) return;
+  due = true;
+  const draw = () => {
+    if (!due) return;
+    due = false;
+    for (const watcher of watchers) watcher(state);
+  };
+  requestAnimationFrame(draw);
+  // A hidden page gets no frames, and its title must still tell the truth.
+  if (document.hidden) setTimeout(draw, 100);
+}
+
+export const watch = (watcher) => watchers.add(watcher);
+
+/** What this browser kept under `name`, or `otherwise`. */
+export function kept(name, otherwise) {
+  try {
+    const text = localStorage.getItem(KEPT + name);
+    return text === null ? otherwise : JSON.parse(text);
+  } catch {
+    return otherwise; // storage switched off, or not ours: the page works without it
+  }
+}
+
+export function keep(name, value) {
+  try {
+    localStorage.setItem(KEPT + name, JSON.stringify(value));
+  } catch {
+    // Full or switched off: the draft lives as long as the page.
+  }
+}
+
+/** The instance the address names, or the first. */
+export function instanceOf(s) {
+  const rows = s.bench?.instances ?? [];
+  return rows.find((row) => row.id === s.route.instance) ?? rows[0] ?? null;
+}

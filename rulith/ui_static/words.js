@@ -1,0 +1,95 @@
+/** Every state in words, and the mark and meaning that go with it. Nothing is told by colour alone. */
+
+// state: [words, meaning, icon]; meanings are the colour tokens of theme.css
+const OPERATION = {
+  running: ["running", "running", "running"],
+  waiting_for_decision: ["waiting for a person", "waiting", "waiting"],
+  done: ["done", "done", "done"],
+  failed: ["failed", "bad", "failed"],
+  refused: ["refused", "bad", "refused"],
+  unknown: ["outcome unknown", "unknown", "unknown"],
+  needs_person: ["needs a person", "waiting", "person"],
+  not_sent: ["not sent", "bad", "refused"],
+};
+
+const STAGE = { not_dispatched: "running · not yet at the Worker", at_worker: "running · at the Worker" };
+
+export function operationState(op) {
+  const [words, meaning, mark] = OPERATION[op.state] ?? [op.state ?? "state not told", "unknown", "unknown"];
+  return { words: (op.state === "running" && STAGE[op.stage]) || words, meaning, mark };
+}
+
+const CASE = {
+  running: ["running", "running", "running"],
+  paused: ["paused", "waiting", "waiting"],
+};
+const DISPOSITION = { completed: ["closed · completed", "done", "done"] };
+
+export function caseState(row) {
+  if (row.status === "closed" || row.disposition) {
+    const [words, meaning, mark] = DISPOSITION[row.disposition] ?? [`closed · ${row.disposition ?? "no disposition told"}`, "unknown", "refused"];
+    return { words: words.replaceAll("_", " "), meaning, mark };
+  }
+  const [words, meaning, mark] = CASE[row.status] ?? [row.status, "unknown", "unknown"];
+  return { words, meaning, mark };
+}
+
+const ROLE = {
+  online: ["online", "done", "online"],
+  starting: ["starting", "running", "running"],
+  stopping: ["finishing its work", "running", "running"],
+  restarting: ["stopped by itself, starting again", "waiting", "waiting"],
+  needs_setup: ["needs setup", "bad", "refused"],
+  failed: ["keeps stopping", "bad", "failed"],
+  stopped: ["stopped", "quiet", "offline"],
+  offline: ["offline", "quiet", "offline"],
+  unreachable: ["does not answer", "bad", "failed"],
+};
+
+export function roleState(name) {
+  const [words, meaning, mark] = ROLE[name] ?? [name ?? "not known yet", "unknown", "unknown"];
+  return { words, meaning, mark };
+}
+
+// What the Agent's exit status says about a run (design of the commands: one table for all).
+const EXIT = {
+  0: ["Completed: the Case is certified and closed.", "done", "done"],
+  1: ["The run ended with an error.", "bad", "failed"],
+  3: ["The gateway did not accept the Agent's token.", "bad", "refused"],
+  4: ["Another session took this Agent over.", "bad", "refused"],
+  10: ["Nothing to do: this job's Case is closed already.", "done", "done"],
+  11: ["Waiting for a person. The Case stays open until the decision is made.", "waiting", "waiting"],
+  12: ["Stuck: the Case is still open.", "bad", "failed"],
+  13: ["Refused. Nothing more was done.", "bad", "refused"],
+  14: ["The gateway could not be reached.", "bad", "failed"],
+  15: ["Another run of this Agent is under way.", "bad", "refused"],
+  130: ["Stopped by you.", "unknown", "stop"],
+  143: ["Stopped by you.", "unknown", "stop"],
+};
+
+export function runState(run) {
+  if (!run.endedAt) return { words: run.stopping ? "Stopping" : "Running", meaning: "running", mark: "running" };
+  const [words, meaning, mark] = EXIT[run.exit] ?? ["The run ended without saying how.", "unknown", "unknown"];
+  return { words, meaning, mark };
+}
+
+/** `rulith.verified_calculation.total` is `total` to a reader; the full name goes into the title. */
+export const short = (name) => String(name ?? "").split(".").pop();
+
+const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 12 });
+
+/** One value of a fact, with its unit where the argument's name says it. */
+export function valueText(name, value) {
+  if (typeof value !== "number") return String(value);
+  const text = NUMBER.format(value);
+  return name === "cents" || name.endsWith("_cents") ? `${text} cents` : text;
+}
+
+export const argsText = (args) => Object.entries(args ?? {}).map(([name, value]) => `${name} ${valueText(name, value)}`).join(" · ");
+
+export const keyText = (key) => Object.values(key ?? {}).map(String).join(" · ") || "no key";
+
+const CASE_TYPES = { verified_calculation: "Verified calculation", approved_calculation: "Approved calculation", exploration: "Exploration" };
+export const caseTypeText = (type) => CASE_TYPES[type] ?? short(type).replaceAll("_", " ");
+
+export const plural = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
