@@ -70,3 +70,6 @@ FEED_SIGN_OF_LIFE_S = 10.0       # the page calls 30 s of silence a loss
 RUNS_KEPT = 20                   # finished runs shown per Agent; their Cases stay in the ledger
 RUN_STEPS_MAX = 200
 SHOWN_BYTES_MAX = 32_768         # of one call's input or answer on the page
+
+# The Agent
+DRIVER_STEPS_MAX = 200           # Actions one run of the board driver applies
