@@ -81,7 +81,7 @@ class BoardSession:
     async def open(self) -> None:
         """Shake hands and check the surface.
 
-        Raises Mismatch; Refused gateway_unreachable, gateway_answer, credential_rejected, connection_replaced.
+        Raises Mismatch; Refused gateway_unreachable, surface_answer, credential_rejected, connection_replaced.
         """
         self._session_id = None
         result = await self._ask("initialize", mcp_client.initialize(self._protocol_id(), version=VERSION))
@@ -201,7 +201,7 @@ class BoardSession:
         is_silent = isinstance(verdict, Unsent) or (isinstance(verdict, Lost) and verdict.code == "response_timeout")
         if is_silent or detail in ("HTTP 502", "HTTP 503", "HTTP 504"):
             raise Refused("gateway_unreachable", url=self._reach.url, problem=detail)
-        raise Refused("gateway_answer", url=self._reach.url, step=step, problem=detail)
+        raise Refused("surface_answer", url=self._reach.url, step=step, problem=detail)
 
     async def _exchange(self, message: dict, timeout_s: float, wait_s: float, *, token: str | None = None,
                         opening: bool = False) -> tuple[Verdict | Unsent, int | None]:

@@ -56,7 +56,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "gateway_unreachable": ("The gateway at {url} cannot be reached: {problem}.",
                             "Start it, or correct RULITH_URL."),
-    "gateway_answer": ("The gateway at {url} answered {step} with something else than expected: {problem}.",
+    "surface_answer": ("The gateway at {url} answered {step} with something else than expected: {problem}.",
                        "Check that RULITH_URL names a rulith gateway."),
     "credential_rejected": ("The gateway at {url} does not accept this Agent token{said}.",
                             "Take a current token from the Console; nothing else was tried."),

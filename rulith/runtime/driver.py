@@ -1,0 +1,234 @@
+"""The board driver: a Case carried to its end by rule alone, no model asked.
+
+Takes only Actions that the Case Type lists in `drive`, in that order, when the Board says
+they are ready and binds every argument in exactly one way. Never the same Action with the
+same arguments twice in a run. Stops at the first step that is refused, failed, unknown,
+waiting or ambiguous, and says why in the Board's words.
+
+It decides nothing: what is ready, certified or lacking is the Board's answer.
+"""
+
+from __future__ import annotations
+
+from rulith.base.limits import DRIVER_STEPS_MAX
+from rulith.runtime.answers import Answer, Kind, compact
+from rulith.runtime.events import Sink
+from rulith.runtime.line import BoardLine
+from rulith.runtime.opening import CaseWanted, OpenedCase, open_case, waiting_words
+from rulith.runtime.outcome import COMPLETED, NOTHING_TO_DO, REFUSED, STUCK, UNREACHABLE, WAITING, RunResult
+from rulith.runtime.strip import WAITING_FOR_PERSON, Entry
+from rulith.runtime.surface import flat
+
+GAPS_SHOWN_MAX = 5
+
+
+class BoardDriver:
+    """One run on one Case."""
+
+    def __init__(self, line: BoardLine, *, emit: Sink, steps_max: int = DRIVER_STEPS_MAX) -> None:
+        self._line = line
+        self._emit = emit
+        self._steps_max = steps_max
+        self._steps: list[dict] = []
+        self._done: set[str] = set()
+        self._case: OpenedCase | None = None
+
+    async def run(self, wanted: CaseWanted) -> RunResult:
+        """Raises what ends the process: Mismatch, Refused credential_rejected, connection_replaced."""
+        opened = await open_case(self._line, wanted)
+        if isinstance(opened, RunResult):
+            return opened
+        self._case = opened
+        if opened.status == "closed":
+            return self._end("nothing_to_do", NOTHING_TO_DO, f"The Case {opened.case_id} is already closed.")
+        if opened.status == "paused":
+            return self._end("waiting", WAITING, f"The Case {opened.case_id} is on hold; a person lifts it in the Console.")
+        result = await self._drive()
+        await self._line.acknowledge()
+        return result
+
+    async def _drive(self) -> RunResult:
+        assert self._case is not None
+        while True:
+            position = await self._line.call("QueryBoard", {
+                "include": ["cases", "nodes", "gaps", "taskStatus"], "selector": {"roots": [self._case.root]}})
+            if position.kind is not Kind.ACCEPTED:
+                return self._unread(position)
+            view = position.view
+            if _is_certified(view, self._case.root):
+                return await self._close()
+            step = self._next_step(view)
+            if isinstance(step, RunResult):
+                return step
+            if len(self._steps) >= self._steps_max:
+                return self._end("stuck", STUCK, f"This run's budget of {self._steps_max} steps is used up; run again to go on.")
+            stopped = await self._take(step)
+            if stopped is not None:
+                return stopped
+
+    def _unread(self, position: Answer) -> RunResult:
+        if position.kind is Kind.UNOBSERVED:
+            return self._end("unreachable", UNREACHABLE, position.teaching, errorCode=position.code)
+        return self._end("refused", REFUSED, f"The Board does not show the Case: {position.teaching}", errorCode=position.code)
+
+    # choosing
+
+    def _next_step(self, view: dict) -> dict | RunResult:
+        """The arguments of the next ApplyAction, or why there is none."""
+        assert self._case is not None
+        rows = {row.get("action"): row for row in view.get("actions") or [] if isinstance(row, dict)}
+        for action in self._case.drive:
+            row = rows.get(action)
+            if row is None or row.get("status") != "ready":
+                continue
+            step = self._bound(row)
+            if step is not None:
+                return step
+        return self._stuck(view, rows)
+
+    def _bound(self, row: dict) -> dict | RunResult | None:
+        """The one way to apply a ready Action; None when this run already did just that."""
+        assert self._case is not None
+        action = row["action"]
+        candidates = [candidate for candidate in row.get("candidates") or [] if isinstance(candidate, dict)
+                      and candidate.get("target") == self._case.root and isinstance(candidate.get("args"), dict)]
+        fresh = {compact(_sorted(candidate["args"])): candidate["args"] for candidate in candidates}
+        if len(fresh) > 1 or (row.get("candidateCount") or 0) > len(candidates) > 0:
+            return self._end("stuck", STUCK, f"{action} is ready in more than one way, so a rule cannot choose.", action=action)
+        if not fresh:
+            return None
+        args = dict(next(iter(fresh.values())))
+        sources = [name for name in row.get("sources") or [] if isinstance(name, str)]
+        if "source" not in args and "sources" in row:
+            if len(sources) > 1:
+                return self._end("stuck", STUCK, f"{action} could use the Sources {', '.join(sources)}, so a rule cannot choose.",
+                                 action=action)
+            if sources:
+                args["source"] = sources[0]
+        step = {"action": action, "args": args, "target": self._case.root}
+        return None if self._key(step) in self._done else step
+
+    @staticmethod
+    def _key(step: dict) -> str:
+        return compact([step["action"], _sorted(step["args"])])
+
+    def _stuck(self, view: dict, rows: dict) -> RunResult:
+        """Nothing can be applied and the Case is not certified: say what is lacking."""
+        assert self._case is not None
+        gaps = [gap for gap in view.get("gaps") or [] if isinstance(gap, dict) and gap.get("root", self._case.root) == self._case.root]
+        inexact = next((gap for gap in gaps if gap.get("kind") == "arithmetic_exact"), None)
+        if inexact is not None:
+            return self._end("stuck", STUCK, _inexact_words(inexact), gap=inexact, errorCode="arithmetic_exact")
+        blocked = [rows[action] for action in self._case.drive
+                   if action in rows and rows[action].get("status") == "blocked" and rows[action].get("reason") not in (None, "")]
+        paused = next((row for row in blocked if row["reason"] in ("case_paused", "case_closed")), None)
+        if paused is not None:
+            return self._end("waiting", WAITING, f"The Case is on hold ({paused['reason']}).")
+        ruled = next((row for row in blocked if row["reason"] in ("rule", "law_lock")), None)
+        lacking = "; ".join(flat(gap.get("text", gap.get("kind", "")), 300) for gap in gaps[:GAPS_SHOWN_MAX])
+        if ruled is not None:
+            return self._end("refused", REFUSED, f"{ruled['action']} is forbidden: {flat(ruled.get('why') or ruled['reason'], 300)}",
+                             gaps=gaps[:GAPS_SHOWN_MAX])
+        needs = "; ".join(f"{row['action']}: {row['reason']}" for row in blocked if row["reason"] == "needs_setup")
+        if needs:
+            return self._end("stuck", STUCK, f"A Tool or Source is not set up ({needs}).", gaps=gaps[:GAPS_SHOWN_MAX])
+        if not self._case.drive:
+            return self._end("stuck", STUCK, "This Case Type lists no Action that may be applied without a model.")
+        return self._end("stuck", STUCK, f"No Action of this Case Type is ready, and the Case is not certified. Lacking: "
+                         f"{lacking or 'the Board names nothing'}", gaps=gaps[:GAPS_SHOWN_MAX])
+
+    # doing
+
+    async def _take(self, step: dict) -> RunResult | None:
+        """Apply one Action; None when it is done and the run goes on."""
+        self._done.add(self._key(step))
+        answer = await self._line.call("ApplyAction", step)
+        own = next((entry for entry in answer.operations if entry.tool == "ApplyAction"), None)
+        state = _state_of(answer, own)
+        words = _words_of(answer, own)
+        row: dict = {"action": step["action"], "args": step["args"], "state": state}
+        if words:
+            row["summary"] = words
+        if answer.code:
+            row["errorCode"] = answer.code
+        self._steps.append(row)
+        self._emit("action-outcome", action=step["action"], args=step["args"], state=state, summary=words)
+        if state == "done":
+            return None
+        label = own.label if own else f"ApplyAction {step['action']}"
+        if state in WAITING_FOR_PERSON:
+            return self._end("waiting", WAITING, waiting_words(state, label, own), action=step["action"])
+        if state == "refused":
+            return self._end("refused", REFUSED, f"{step['action']} was refused: {words}", action=step["action"],
+                             **({"errorCode": answer.code} if answer.code else {}))
+        if state == "failed":
+            return self._end("failed", STUCK, f"{step['action']} failed: {words}", action=step["action"])
+        if state == "unsent":
+            return self._end("unreachable", UNREACHABLE, answer.teaching, action=step["action"])
+        if state == "running":
+            return self._end("stuck", STUCK, f"{step['action']} is still running; nothing was cancelled. Run again later.",
+                             action=step["action"])
+        return self._end("unknown", STUCK, f"What became of {step['action']} is not known, and it is not repeated: "
+                         f"{words or answer.teaching}", action=step["action"])
+
+    async def _close(self) -> RunResult:
+        assert self._case is not None
+        answer = await self._line.call("CloseCase", {"root": self._case.root, "disposition": "completed"})
+        if answer.kind is Kind.ACCEPTED:
+            return self._end("completed", COMPLETED, f"The Case {self._case.case_id} is certified and closed as completed.")
+        if answer.kind is Kind.UNSENT:
+            return self._end("unreachable", UNREACHABLE, answer.teaching)
+        if answer.kind in (Kind.LOST, Kind.HELD):
+            return self._end("unknown", STUCK, "Whether the Case was closed is not known. Run again to see.")
+        if answer.code == "case_paused":
+            return self._end("waiting", WAITING, f"The Case is on hold: {answer.teaching}", errorCode=answer.code)
+        if answer.code in ("case_not_certified", "case_pending", "operation_running"):
+            return self._end("stuck", STUCK, f"The Case is not ready to close: {answer.teaching}", errorCode=answer.code)
+        return self._end("refused", REFUSED, f"The close was refused ({answer.code}): {answer.teaching}", errorCode=answer.code)
+
+    def _end(self, outcome: str, status: int, message: str, **facts: object) -> RunResult:
+        case = self._case
+        return RunResult(outcome, status, message, case.case_id if case else "", case.root if case else "",
+                         self._steps, list(self._line.book.closed), dict(facts))
+
+
+def _is_certified(view: dict, root: str) -> bool:
+    status = view.get("taskStatus")
+    row = status.get(root) if isinstance(status, dict) else None
+    return isinstance(row, dict) and row.get("certified") is True
+
+
+def _state_of(answer: Answer, own: Entry | None) -> str:
+    """One word for what the call came to; `unknown` wherever the answer does not say."""
+    if answer.kind is Kind.UNSENT:
+        return "unsent"
+    if answer.kind in (Kind.NOT_EXECUTED, Kind.REFUSED):
+        return "refused"
+    if answer.kind is Kind.HELD:
+        return answer.state if answer.state != "unlisted" else "unknown"
+    if answer.kind is not Kind.ACCEPTED:
+        return "unknown"
+    status, ok = answer.result.get("status"), answer.result.get("ok")
+    public = {("confirmed", True): "done", ("failed", False): "failed", ("refused", False): "refused", ("unknown", None): "unknown"}
+    is_public = answer.result.get("done") is True and isinstance(status, str) and (ok is None or isinstance(ok, bool))
+    return public.get((status, ok), "unknown") if is_public else "unknown"
+
+
+def _words_of(answer: Answer, own: Entry | None) -> str:
+    if answer.kind in (Kind.NOT_EXECUTED, Kind.REFUSED):
+        return f"{flat(answer.teaching)} ({answer.code})"
+    said = answer.body.get("reason") or answer.body.get("summary") or (own.words if own else "")
+    return flat(said)
+
+
+def _inexact_words(gap: dict) -> str:
+    """Which rule left the exact range with which operands, in one sentence."""
+    operands = gap.get("operands") if isinstance(gap.get("operands"), dict) else {}
+    values = f"{operands.get('op', 'arithmetic')} of {operands.get('left')} and {operands.get('right')}"
+    label = f" ({gap['ruleLabel']})" if gap.get("ruleLabel") else ""
+    return (f"The rule {gap.get('rule', '?')}{label} has no exact result: {values} lies outside ±9007199254740991. "
+            "Nothing was rounded, derived or written.")
+
+
+def _sorted(args: dict) -> list:
+    return sorted([name, type(value).__name__, value] for name, value in args.items())
