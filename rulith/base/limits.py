@@ -8,6 +8,10 @@ REQUEST_BODY_BYTES_MAX = 1 * 2**20    # no tool call needs more; uploads have th
 HEADER_BYTES_MAX = 32_768
 JSON_DEPTH_MAX = 64              # deeper nesting is an attack on the reader, not data
 LOCAL_API_BODY_BYTES_MAX = 65_536
+ARCHIVE_BYTES_MAX = 64 * 2**20       # the running file; ours is about one MiB
+CONTROL_LINE_BYTES_MAX = 1 * 2**20   # settings or a control message on a role's stdin
+EVENT_LINE_BYTES_MAX = 1 * 2**20     # one event on a role's stdout; display copies inside are cut at 32 KiB
+LOG_BYTES_MAX = 4 * 2**20            # a role's log is moved aside at its next start when over this
 SETTINGS_BYTES_MAX = 1 * 2**20        # a settings, profile or vault file
 
 # Waiting

@@ -120,14 +120,14 @@ def list_profiles(home: Home) -> list[Profile]:
 def find_profile(home: Home, name: str | None = None) -> Profile:
     """The profile with that name or id, or the only one.
 
-    Raises Refused: profile_unknown, profile_ambiguous, profiles_unreadable.
+    Raises Refused: profile_unknown, profile_ambiguous, profile_none, profiles_unreadable.
     """
     profiles = list_profiles(home)
     known = ", ".join(repr(each.name) for each in profiles) or "none"
     if name is None:
         if len(profiles) == 1:
             return profiles[0]
-        raise Refused("profile_ambiguous", known=known) if profiles else Refused("profile_unknown", name="", known=known)
+        raise Refused("profile_ambiguous", known=known) if profiles else Refused("profile_none")
     for profile in profiles:
         if name in (profile.name, profile.id):
             return profile

@@ -49,13 +49,18 @@ class Vault:
 
         Raises Refused: vault_readable, vault_foreign, vault_linked, vault_not_plain, vault_folder, vault_unreadable.
         """
-        if not self.path.parent.exists():
-            return {}
+        content = self.read()
+        return {} if content is None else self._parse(content)
+
+    def read(self) -> bytes | None:
+        """The file's bytes, for a vault that holds more than texts; None when there is no file yet. Refuses as `load` does."""
+        if not os.path.lexists(self.path):
+            return None
         check_folder(self.path.parent)
         try:
             handle = os.open(self.path, _OPEN_FLAGS)
         except FileNotFoundError:
-            return {}
+            return None
         except OSError as problem:
             # Linux and macOS say ELOOP for a link under O_NOFOLLOW, FreeBSD says EMLINK.
             if problem.errno in (errno.ELOOP, errno.EMLINK):
@@ -66,7 +71,7 @@ class Vault:
         with os.fdopen(handle, "rb") as file:
             self._check_file(os.fstat(file.fileno()))
             content = file.read(SETTINGS_BYTES_MAX + 1)
-        return self._parse(content)
+        return content
 
     def _check_file(self, found: os.stat_result) -> None:
         path = str(self.path)

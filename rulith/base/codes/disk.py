@@ -31,6 +31,7 @@ CODES: dict[str, tuple[str, str]] = {
     # profiles
     "profile_unknown": ("There is no profile named {name!r}; there are: {known}.", "Name one of these with --profile."),
     "profile_ambiguous": ("Several profiles exist: {known}.", "Choose one with --profile NAME."),
+    "profile_none": ("This home has no profile yet.", "Run `rulith start` once; it makes the first one."),
     "profile_name": ("A profile cannot be named {name!r}: {problem}.", "Use letters, digits, blanks, dots and dashes, at most 64."),
     "profile_exists": ("A profile named {name!r} exists already.", "Choose another name."),
     "profiles_unreadable": ("{path} is not a list of profiles this release can read: {problem}.",
@@ -46,6 +47,13 @@ CODES: dict[str, tuple[str, str]] = {
     "store_busy": ("Another program holds the ledger's file: {problem}.", "End what reads or copies it, then try again."),
     "store_corrupt": ("The ledger's file is damaged: {problem}.", "Keep it as it is and restore a backup."),
     "store_closed": ("The ledger is closed.", "Open it again."),
+    # processes
+    "command_not_started": ("{program} could not be started: {problem}.", "Check that it exists and may be executed."),
+    "role_not_started": ("The {role} could not be started: {problem}.", "Check that this program's file is still in its place."),
+    "role_ended": ("The {role} ended with status {status}: {words}", "Its log says more."),
+    "role_silent": ("The {role} did not say {type!r} within {seconds} s.", "Its log may say why; stop it and start it again."),
+    "settings_unreadable": ("This role was started by a parent that sent no usable settings: {problem}.",
+                            "Start it with `rulith start`, or without RULITH_LOCAL_EVENTS."),
     # the running file
     "archive_unreadable": ("The running file {path} cannot be copied: {problem}.", "Start it again from a place where it can be read."),
 }
