@@ -70,6 +70,7 @@ class Authority:
         self.on_refold: list[Callable[[set[str]], None]] = []
         self.registry = Registry()
         self.agents: dict[str, AgentState] = {}
+        self.closing = False                           # set once: held calls and polls answer with what is so now
         self.version = 1                               # grows with every durable change; page long-polls wait on it
         self._last_at: dict[str, str] = {}
         self._staged: list = []
@@ -224,6 +225,11 @@ class Authority:
     def touched(self, topic: str) -> None:
         """Something that is no row changed (a line went on or off); let those who wait on `topic` look again."""
         self._wake({topic})
+
+    def wake_all(self) -> None:
+        """Let everyone who waits look again; the gateway is about to end."""
+        self.closing = True
+        self._wake(set(self._watchers))
 
     async def wait_change(self, topics: tuple[str, ...], timeout_s: float) -> bool:
         """Wait until a commit touched one of `topics` (chains, or ANYTHING); False when `timeout_s` passed first."""

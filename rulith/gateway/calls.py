@@ -249,7 +249,7 @@ class ToolCalls:
                 return None
             operation = self.authority.agents[agent_id].operations.operation(call.ordinal)
             left = deadline - loop.time()
-            if operation.is_settled or operation.state in (WAITING, NEEDS_PERSON) or left <= 0:
+            if operation.is_settled or operation.state in (WAITING, NEEDS_PERSON) or left <= 0 or self.authority.closing:
                 return await self._held_answer(session, call, operation)
             await self.authority.wait_change((agent_id,), left)
 

@@ -199,7 +199,7 @@ class WorkerLine:
             rows = self._work.dispatch(holder, self._held[connection_id].tools)
             await self.authority.settled()
             left = deadline - loop.time()
-            if rows or left <= 0 or request.is_client_gone():
+            if rows or left <= 0 or request.is_client_gone() or self.authority.closing:
                 return {"accepted": True, "lease": self._extend(connection_id), "payload": {"work": rows}}
             agent_id = self.authority.registry.connection(connection_id)["agentId"]
             await self.authority.wait_change((agent_id, connection_id), left)
@@ -216,7 +216,7 @@ class WorkerLine:
     def end_line(self, connection_id: str, fence: Fence, why: str) -> None:
         """Withdraw the hold: the fence moves, claimed calls need a person, nobody is on the line."""
         self._move_fence(connection_id, fence, why)
-        self._forget(connection_id)
+        self.drop(connection_id)
 
     def supersede(self, connection_id: str, why: str) -> None:
         """Mark the calls that an older generation claimed; whether they took effect is not known."""
@@ -271,7 +271,8 @@ class WorkerLine:
         loop = asyncio.get_running_loop()
         self._timers[connection_id] = loop.call_later(left_s, self.authority.touched, connection_id)
 
-    def _forget(self, connection_id: str) -> None:
+    def drop(self, connection_id: str) -> None:
+        """Nobody is on this line any more; its fence has moved."""
         self._held.pop(connection_id, None)
         self._version += 1
         timer = self._timers.pop(connection_id, None)
@@ -284,7 +285,7 @@ class WorkerLine:
         for connection_id in list(self._held):
             known = self.authority.registry.connections.get(connection_id)
             if known is None or self._held[connection_id].fence != self._fence(connection_id):
-                self._forget(connection_id)
+                self.drop(connection_id)
 
     def close(self) -> None:
         for timer in self._timers.values():

@@ -1,0 +1,159 @@
+"""The door of the gateway: settings and options in, one listening authority, exit status out.
+
+Reads its settings like every role (from the parent's first line, or the environment),
+writes run/gateway.json once it answers, tells its parent, and ends cleanly on a stop, on
+the parent's death and on SIGTERM or SIGINT.
+
+Exit  0 stopped, 1 refused, 2 wrong options, 130 SIGINT, 143 SIGTERM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ipaddress
+import signal
+import sys
+from collections.abc import Sequence
+
+from rulith.base.clock import SystemClock
+from rulith.base.errors import Refused
+from rulith.disk.home import Home, find_home
+from rulith.disk.runfile import read_live, remove_runfile, write_runfile
+from rulith.gateway.service import Gateway, open_gateway
+from rulith.procs.child import Settings, emit, read_settings, watch_parent
+
+DEFAULT_PORT = 7781
+DEFAULT_HOST = "127.0.0.1"
+EXIT_REFUSED, EXIT_USAGE = 1, 2
+PORTS_TRIED = 20                 # the next free one after the default, so that two homes run side by side
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str):
+        self.exit(EXIT_USAGE, f"{message}. `rulith gateway --help` names the options.\n")
+
+
+def _options(argv: Sequence[str]) -> argparse.Namespace:
+    parser = _Parser(prog="rulith gateway", add_help=False, allow_abbrev=False)
+    parser.add_argument("--home")
+    parser.add_argument("--listen")
+    for later in ("--store", "--tls-cert", "--tls-key"):
+        parser.add_argument(later)
+    parser.add_argument("words", nargs="*")
+    return parser.parse_args(argv)
+
+
+def parse_listen(text: str | None) -> tuple[str, int | None]:
+    """(host, port or None) of HOST:PORT. Raises Refused: listen_malformed, listen_needs_tls."""
+    if text is None:
+        return DEFAULT_HOST, None
+    host, found, port = text.rpartition(":")
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not found or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        raise Refused("listen_malformed", listen=text[:80])
+    if not _is_loopback(host):
+        raise Refused("listen_needs_tls", host=host[:80])
+    return host, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _check_built(options: argparse.Namespace) -> None:
+    if options.words:
+        what = f"`rulith gateway {options.words[0][:40]}`"
+        raise Refused("not_built", what=what, instead="Stop the gateway and copy the whole home; it is plain files.")
+    if options.tls_cert or options.tls_key:
+        raise Refused("not_built", what="TLS on the gateway's own port", instead="Listen on loopback and put a TLS proxy in front.")
+    if options.store:
+        raise Refused("not_built", what="--store", instead="The ledger is gateway/ledger.db in the home; choose the home with --home.")
+
+
+def main(argv: Sequence[str]) -> int:
+    settings = read_settings()
+    options = _options([*argv, *settings.args])
+    try:
+        _check_built(options)
+        host, port = parse_listen(options.listen)
+        home = find_home(options.home, settings)
+        return asyncio.run(_run(home, host, port, settings))
+    except Refused as refusal:
+        emit("error", code=refusal.code, teaching=refusal.teaching)
+        print(refusal.teaching, file=sys.stderr)
+        return EXIT_REFUSED
+
+
+async def _listen(gateway: Gateway, host: str, port: int | None):
+    """The asked-for port, or the default one and those after it, or any free one."""
+    if port is not None:
+        return await gateway.listen(host, port)
+    for candidate in range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED):
+        try:
+            return await gateway.listen(host, candidate)
+        except Refused as refusal:
+            if refusal.code != "port_in_use":
+                raise
+    return await gateway.listen(host, 0)
+
+
+async def _run(home: Home, host: str, port: int | None, settings: Settings) -> int:
+    running = read_live(home.gateway_json)
+    if running is not None:
+        raise Refused("gateway_running", pid=running["pid"], url=running.get("url", "unknown address"))
+    gateway = open_gateway(home, SystemClock(), settings)
+    try:
+        server = await _listen(gateway, host, port)
+        name = f"[{host}]" if ":" in host else host
+        url = f"http://{name}:{server.port}"
+        write_runfile(home.gateway_json, url=url, port=server.port)
+        _announce(gateway, url, server.port, settings)
+        return await _wait_end()
+    finally:
+        remove_runfile(home.gateway_json)
+        await gateway.close()
+
+
+def _announce(gateway: Gateway, url: str, port: int, settings: Settings) -> None:
+    if gateway.genesis:
+        emit("genesis")
+    emit("listening", url=url, port=port)
+    code = gateway.setup_code
+    if code is not None:
+        emit("setup-code", code=code)
+    if not settings.attached:
+        print(f"Gateway: {url}\nConsole: {url}/console/")
+        if code is not None:
+            print(f"Setup code for the approval passphrase: {code}")
+        sys.stdout.flush()
+
+
+async def _wait_end() -> int:
+    """The exit status, once a signal or the parent says that this is the end."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+
+    def end(status: int) -> None:
+        if not ended.done():
+            ended.set_result(status)
+
+    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        try:
+            loop.add_signal_handler(number, end, status)
+        except NotImplementedError:         # Windows: the parent's word and Ctrl+C as KeyboardInterrupt remain
+            pass
+
+    async def heed_parent() -> None:
+        async for operation in watch_parent():
+            if operation in ("stop", "eof"):
+                end(0)
+
+    watching = asyncio.ensure_future(heed_parent())
+    try:
+        return await ended
+    finally:
+        watching.cancel()

@@ -1,0 +1,189 @@
+"""What the workbench may read: state, Cases, proofs and receipts, by the device grant.
+
+Promises: reads only; nothing here decides, lifts, locks, installs or reconciles, and no
+secret is in an answer. A wait returns as soon as something became durable.
+
+Units   timeoutMs is milliseconds.
+Source  the design's rules on the device grant (§5).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+
+from rulith.base.errors import Refused, Unknown
+from rulith.base.json_text import read_json
+from rulith.base.limits import LOCAL_WAIT_S_MAX, OPERATIONS_LISTED_MAX, VIEW_NODES_QUERY_MAX
+from rulith.board.operations import Operation
+from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
+from rulith.gateway.calls import ToolCalls
+from rulith.gateway.mcp import bearer, is_foreign_page
+from rulith.gateway.worker_line import WorkerLine
+from rulith.net.messages import Request, Response, json_response
+
+PREFIX = "/local/"
+PROFILE = "operator"             # the audience of what the person's own page shows
+STATUSES = {"device_grant_required": 401, "unknown_agent": 404, "unknown_case": 404, "not_found": 404, "no_receipt": 404,
+            "unknown_decision": 404, "unknown_connection": 404}
+
+
+class LocalApi:
+    """Serves /local/*."""
+
+    def __init__(self, authority: Authority, calls: ToolCalls, line: WorkerLine) -> None:
+        self.authority = authority
+        self._calls = calls
+        self._line = line
+        self._routes = {"state": self._state, "wait": self._wait, "case": self._case, "proof": self._proof,
+                        "why-not": self._why_not, "receipt": self._receipt}
+
+    def head_check(self, request: Request) -> Response | None:
+        """401 without the device grant; an Agent's token or a Connection key is none."""
+        token, kept = bearer(request), self.authority.registry.device_grant_hash
+        if is_foreign_page(request) or token is None or not kept or not hmac.compare_digest(token_hash(token), kept):
+            return refused(Refused("device_grant_required"))
+        if request.method != "GET":
+            return json_response(405, {"ok": False, "errorCode": "bad_command", "teaching": "This address is read with GET."}, [("allow", "GET")])
+        return None
+
+    async def handle(self, request: Request) -> Response:
+        route = self._routes.get(request.path[len(PREFIX):])
+        if route is None:
+            return json_response(404, {"ok": False, "errorCode": "not_found", "teaching": "There is no such address here."})
+        try:
+            body = await route(request.query)
+            await self.authority.settled()
+        except Refused as refusal:
+            return refused(refusal)
+        except Unknown as unknown:
+            return json_response(503, {"ok": False, "errorCode": "store_unavailable", "teaching": str(unknown)})
+        return json_response(200, body, [("cache-control", "no-store")])
+
+    # --- state -------------------------------------------------------------------------
+
+    async def _state(self, query: dict[str, str]) -> dict:
+        return self.snapshot()
+
+    def snapshot(self) -> dict:
+        """Everything the workbench draws at a glance, newest first where order is time."""
+        registry = self.authority.registry
+        for agent_id in self.authority.agents:
+            self._calls.expire_decision(agent_id)
+        return {
+            "version": self.authority.version,
+            "agents": [{"id": each["id"], "name": each["name"]} for each in registry.agents.values()],
+            "connections": [self._connection(each) for each in registry.connections.values()],
+            "cases": [self._case_row(agent_id, state, row) for agent_id, state in self.authority.agents.items()
+                      for row in state.board.cases()],
+            "operations": self.operations(),
+            "decisions": self.decisions(),
+            "passphraseSet": registry.passphrase is not None,
+        }
+
+    def _connection(self, connection: dict) -> dict:
+        connection_id, registry = connection["id"], self.authority.registry
+        advertised = {row["id"]: row for row in self._line.advertised(connection_id)}
+        locks = {lock.tool_id: lock for lock in registry.locks_of(connection_id)}
+        tools = []
+        for tool_id in sorted({*advertised, *locks}):
+            row, lock = advertised.get(tool_id), locks.get(tool_id)
+            tools.append({"id": tool_id, "kind": row["kind"] if row else lock.descriptor["kind"], "advertised": row is not None,
+                          "locked": lock is not None and (row is None or row["digest"] == lock.digest)})
+        return {"id": connection_id, "name": connection["name"], "agentId": connection["agentId"],
+                "line": self._line.line(connection_id), "tools": tools,
+                "sources": [{"name": each.name, "type": each.type, "access": each.access}
+                            for each in registry.sources_of(connection_id)]}
+
+    def _case_row(self, agent_id: str, state: AgentState, row: dict) -> dict:
+        return {"agentId": agent_id, **row, "receipt": row["caseId"] in state.receipts}
+
+    def operations(self, agent_id: str | None = None, case_id: str | None = None) -> list[dict]:
+        """Operation rows, newest first; of one Agent or one Case where named."""
+        rows = []
+        for each_id, state in self.authority.agents.items():
+            if agent_id in (None, each_id):
+                for operation in reversed(state.operations.operations.values()):
+                    if case_id is None or case_id in operation.case_ids:
+                        rows.append(operation_row(each_id, operation))
+        rows.sort(key=lambda row: row["at"], reverse=True)
+        return rows[:OPERATIONS_LISTED_MAX]
+
+    def decisions(self) -> list[dict]:
+        """All decisions, those that wait first, then the newest."""
+        at = self.authority.now()
+        registry = self.authority.registry
+        rows = [{**each, "state": registry.decision_state(each["id"], at)} for each in registry.decisions.values()]
+        rows.sort(key=lambda row: row["requestedAt"], reverse=True)
+        rows.sort(key=lambda row: row["state"] != "pending")
+        return rows[:OPERATIONS_LISTED_MAX]
+
+    async def _wait(self, query: dict[str, str]) -> dict:
+        """The state once its version passed `after`, or the bare version when the time ran out."""
+        after, wait_ms = _whole(query, "after", 0), _whole(query, "timeoutMs", 25_000)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + min(wait_ms / 1000, LOCAL_WAIT_S_MAX)
+        while self.authority.version <= after:
+            left = deadline - loop.time()
+            if left <= 0 or self.authority.closing or not await self.authority.wait_change((ANYTHING,), left):
+                return {"version": self.authority.version}
+        return self.snapshot()
+
+    # --- one Case, one fact ------------------------------------------------------------
+
+    def _agent(self, query: dict[str, str]) -> tuple[str, AgentState]:
+        """The Agent named by `agent`, or the only one."""
+        agent_id = query.get("agent") or (next(iter(self.authority.agents)) if len(self.authority.agents) == 1 else "")
+        self.authority.registry.agent(agent_id)
+        return agent_id, self.authority.agents[agent_id]
+
+    async def _case(self, query: dict[str, str]) -> dict:
+        agent_id, state = self._agent(query)
+        case_id = query.get("case", "")
+        detail = state.board.case_detail(case_id, self.authority.policy(agent_id), nodes_max=VIEW_NODES_QUERY_MAX)
+        return {**detail, "operations": self.operations(agent_id, case_id), "receipt": case_id in state.receipts}
+
+    async def _proof(self, query: dict[str, str]) -> dict:
+        _, state = self._agent(query)
+        if "atom" in query:
+            return state.board.proof(read_json(query["atom"], "atom"))
+        return state.board.proof(query.get("id", ""))
+
+    async def _why_not(self, query: dict[str, str]) -> dict:
+        agent_id, state = self._agent(query)
+        return state.board.why_not(read_json(query.get("atom", ""), "atom"), self.authority.policy(agent_id))
+
+    async def _receipt(self, query: dict[str, str]) -> dict:
+        agent_id, _ = self._agent(query)
+        document = self.authority.receipt_document(agent_id, query.get("case", ""))
+        if document is None:
+            raise Refused("no_receipt", case=query.get("case", "")[:80])
+        return document
+
+
+def operation_row(agent_id: str, operation: Operation) -> dict:
+    """One operation as pages show it, with the moments of its states."""
+    row: dict = {"agentId": agent_id, "ordinal": operation.ordinal, "tool": operation.tool, "label": operation.label,
+                 "state": operation.public_state, "at": operation.at, "since": operation.since,
+                 "caseIds": list(operation.case_ids), "steps": [{"state": state, "at": at} for state, at in operation.steps]}
+    if operation.stage:
+        row["stage"] = operation.stage
+    if operation.decision:
+        row["decision"], row["decisionId"] = operation.decision["kind"], operation.decision["id"]
+    for name in ("summary", "reason"):
+        if getattr(operation, name):
+            row[name] = getattr(operation, name)
+    if operation.plan:
+        row["action"], row["argsText"] = operation.plan["action"], operation.plan["argsText"]
+        row["connectionId"] = operation.plan["connectionId"]
+    return row
+
+
+def refused(refusal: Refused) -> Response:
+    return json_response(STATUSES.get(refusal.code, 400), {"ok": False, "errorCode": refusal.code, "teaching": refusal.teaching},
+                         [("cache-control", "no-store")])
+
+
+def _whole(query: dict[str, str], name: str, default: int) -> int:
+    text = query.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else default

@@ -1,0 +1,117 @@
+"""The gateway as one service: opens the ledger, wires its rooms, serves one port.
+
+Promises: everything is folded before the port answers; at the end what is staged is
+committed and the ledger let go. Decides nothing.
+
+Source  the design's plan of parts (§1, §10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rulith import VERSION
+from rulith.base.clock import Clock
+from rulith.base.ids import mint_setup_code
+from rulith.disk.home import Home
+from rulith.gateway import console_api, local_api, mcp, worker_line
+from rulith.gateway.authority import Authority
+from rulith.gateway.calls import ToolCalls
+from rulith.gateway.console_api import Console
+from rulith.gateway.local_api import LocalApi
+from rulith.gateway.mcp import McpSurface
+from rulith.gateway.people import People
+from rulith.gateway.receipts import TerminalReceipts
+from rulith.gateway.seed import seed, signing_seed
+from rulith.gateway.settings import Settings, read_settings
+from rulith.gateway.signing import Signer
+from rulith.gateway.worker_line import WorkerLine
+from rulith.gateway.worker_work import WorkerWork
+from rulith.net.messages import Request, Response, StreamResponse, json_response
+from rulith.net.server import Server, serve
+from rulith.store.ledger import Ledger
+from rulith.wire.contract import check_tool_input, mcp_tools
+
+SERVER_INFO = {"name": "rulith-gateway", "version": VERSION}
+
+
+class Gateway:
+    """All of it, over one authority.
+
+    genesis      whether this run seeded a fresh ledger
+    setup_code   the code of this run while no passphrase exists, else None
+    """
+
+    def __init__(self, authority: Authority, signer: Signer, settings: Settings, *, genesis: bool = False) -> None:
+        self.authority = authority
+        self.genesis = genesis
+        self._code = mint_setup_code()
+        tools = mcp_tools()
+        receipts = TerminalReceipts(authority, signer)
+        self.calls = ToolCalls(authority, receipts, names=tuple(tool["name"] for tool in tools),
+                               check_input=check_tool_input, hold_s=settings.hold_s)
+        self.surface = McpSurface(authority, self.calls, tools=tools, server_info=SERVER_INFO,
+                                  required_client={"package": "rulith", "version": VERSION,
+                                                   "install": f"npm install --global rulith@{VERSION}"})
+        self.line = WorkerLine(authority, WorkerWork(authority, settled=self.calls.note_affected),
+                               lease=settings.lease, poll_hold_s=settings.poll_hold_s)
+        people = People(authority, self.calls, self.line)
+        self.local = LocalApi(authority, self.calls, self.line)
+        self.console = Console(authority, people, self.local, setup_code=lambda: self.setup_code)
+        self._server: Server | None = None
+
+    @property
+    def setup_code(self) -> str | None:
+        return self._code if self.authority.registry.passphrase is None else None
+
+    def _room(self, path: str):
+        if path == mcp.PATH:
+            return self.surface
+        if path == worker_line.PATH or path.startswith(worker_line.PATH + "/"):
+            return self.line
+        if path.startswith(local_api.PREFIX):
+            return self.local
+        if path.startswith(console_api.PREFIX):
+            return self.console
+        return None
+
+    def head_check(self, request: Request) -> Response | None:
+        room = self._room(request.path)
+        if room is None:
+            if request.path in ("/", "/console"):
+                return Response(302, [("location", console_api.PREFIX)])
+            return json_response(404, {"ok": False, "errorCode": "not_found", "teaching": "There is no such address on this gateway."})
+        return room.head_check(request)
+
+    async def handle(self, request: Request) -> Response | StreamResponse:
+        return await self._room(request.path).handle(request)
+
+    async def listen(self, host: str, port: int) -> Server:
+        self._server = await serve(self.handle, host, port, head_check=self.head_check)
+        return self._server
+
+    async def close(self) -> None:
+        """Stop answering, commit what is staged, let the ledger go."""
+        self.line.close()
+        self.authority.wake_all()           # held calls and polls look up, see the end and answer
+        if self._server is not None:
+            await self._server.close(drain_s=0.5)
+        self.authority.close()
+
+
+def open_gateway(home: Home, clock: Clock, environ: Mapping[str, str]) -> Gateway:
+    """Open the home's ledger, seed it if it is fresh, and fold it. Needs a running loop.
+
+    Raises Refused: ledger_in_use, ledger_unreadable, settings_malformed, vault_…
+    """
+    home.prepare()
+    settings = read_settings(home.gateway_settings)
+    signer = Signer(signing_seed(home))
+    ledger = Ledger.open(home.ledger, clock)
+    try:
+        authority = Authority(ledger, clock)
+        genesis = seed(home, authority, environ)
+        return Gateway(authority, signer, settings, genesis=genesis)
+    except BaseException:
+        ledger.close()
+        raise

@@ -1,0 +1,52 @@
+"""The gateway's few settings: how long leases last and calls are held.
+
+Read from `gateway/settings.json` in the home, where it exists; a file that says something
+else is refused by name, never half used.
+
+Units   members end in Ms, milliseconds; fields end in _s or _ms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rulith.base.errors import Refused
+from rulith.base.limits import ACTIVE_LEASE_MS, HEARTBEAT_MS, HOLD_BOUND_S, POLL_HOLD_S
+from rulith.disk.atomic import read_json
+from rulith.wire.lease import LeasePolicy
+
+MEMBERS = ("leaseMs", "heartbeatMs", "holdMs", "pollHoldMs")
+MS_MAX = 3_600_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    lease: LeasePolicy = LeasePolicy()
+    hold_s: float = HOLD_BOUND_S
+    poll_hold_s: float = POLL_HOLD_S
+
+
+def read_settings(path: Path) -> Settings:
+    """The settings of the file at `path`; the defaults where there is none. Raises Refused settings_malformed."""
+    if not path.exists():
+        return Settings()
+
+    def refuse(problem: str) -> Refused:
+        return Refused("settings_malformed", path=str(path), problem=problem)
+
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise refuse("it is no object")
+    for name, value in found.items():
+        if name not in MEMBERS:
+            raise refuse(f"{name!r} is not one of {', '.join(MEMBERS)}")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MS_MAX:
+            raise refuse(f"{name} is a whole number of milliseconds from 1 to {MS_MAX}")
+    lease_ms, heartbeat_ms = found.get("leaseMs", ACTIVE_LEASE_MS), found.get("heartbeatMs")
+    if heartbeat_ms is None:
+        heartbeat_ms = min(HEARTBEAT_MS, max(1, lease_ms // 4))
+    if heartbeat_ms >= lease_ms:
+        raise refuse("heartbeatMs is shorter than leaseMs")
+    poll_hold_s = found["pollHoldMs"] / 1000 if "pollHoldMs" in found else min(POLL_HOLD_S, lease_ms / 3000)
+    return Settings(LeasePolicy(lease_ms, heartbeat_ms), found.get("holdMs", HOLD_BOUND_S * 1000) / 1000, poll_hold_s)
