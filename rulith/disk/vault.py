@@ -49,6 +49,9 @@ class Vault:
 
         Raises Refused: vault_readable, vault_foreign, vault_linked, vault_not_plain, vault_folder, vault_unreadable.
         """
+        if not self.path.parent.exists():
+            return {}
+        check_folder(self.path.parent)
         content = self.read()
         return {} if content is None else self._parse(content)
 
