@@ -1,1 +1,1 @@
-"""Hands of the Worker: workspace and run. One bounded act each."""
+"""Hands: the adapters that act on this machine for one granted call at a time."""

@@ -1,0 +1,65 @@
+"""The adapters of one Worker: which are built, and the one that takes a call.
+
+A Tool whose adapter is not part of this release is known by id and pin, is not advertised,
+and a row for it is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from rulith.adapters.outcomes import Call, Outcome
+from rulith.adapters.run import TIMEOUT_DEFAULT_S, compile_program
+from rulith.adapters.sources import Source
+from rulith.adapters.territory import Territory
+from rulith.adapters.workspace import BUILT, compile_look
+from rulith.base.errors import Refused
+from rulith.wire.manifest import Tool
+
+_NEEDS_SOURCE = ("db-query", "db-exec-fenced", "http", "mcp", "workspace")
+
+
+class Runnable(Protocol):
+    """One compiled call. run() is awaited at most once; cancelling it ends what it started, as a tree."""
+
+    async def run(self) -> Outcome: ...
+
+
+def is_built(tool: Tool) -> bool:
+    return tool.adapter == "run" or (tool.adapter == "workspace" and tool.entry in BUILT)
+
+
+@dataclass(frozen=True)
+class Hands:
+    """Compiles calls; holds what every adapter of this process shares.
+
+    ambient   the process environment that children inherit from, before filtering
+    """
+
+    territory: Territory
+    ambient: Mapping[str, str]
+    run_timeout_s: float = TIMEOUT_DEFAULT_S
+
+    def inspect(self, source: Source) -> Refused | None:
+        """Why no Tool could use this Source as it is, or None; what is no folder is judged by its adapter."""
+        if source.type != "file":
+            return None
+        try:
+            self.territory.folder_of(source)
+        except Refused as refused:
+            return refused
+        return None
+
+    def compile(self, call: Call) -> Runnable:
+        """Everything that can be judged before a claim, judged. Raises Refused; starts nothing."""
+        tool = call.tool
+        if call.source is None and tool.adapter in _NEEDS_SOURCE:
+            raise Refused("source_free_refused", adapter=tool.adapter)
+        if not is_built(tool):
+            what = f"The workspace Tool {tool.entry}" if tool.adapter == "workspace" else f"The {tool.adapter} adapter"
+            raise Refused("not_built", what=what, instead="Use a run Tool, or list, read_text or read_json.")
+        if tool.adapter == "run":
+            return compile_program(call, self.territory, self.ambient, self.run_timeout_s)
+        return compile_look(call, self.territory)

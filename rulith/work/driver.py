@@ -1,0 +1,240 @@
+"""The half of the Worker that waits: sockets, processes, timers and signals for work/core.py.
+
+Carries out each deed of the core and brings back what happened as a signal, in the order
+it happened. Decides nothing; an answer that was abandoned never arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+
+from rulith.adapters.hands import Runnable
+from rulith.adapters.outcomes import Failed, Outcome, Withheld
+from rulith.base.clock import Clock
+from rulith.base.errors import Refused
+from rulith.base.json_text import read_json
+from rulith.net.client import HttpClient, NetFailed
+from rulith.wire.lease import Moment
+from rulith.work.core import Worker
+from rulith.work.replies import Rejected, Reply, Silent, judge_reply
+from rulith.work.signals import (
+    Abandon,
+    Began,
+    Deed,
+    Exit,
+    FetchSources,
+    Kill,
+    ParentGone,
+    Run,
+    RunEnded,
+    Send,
+    Signal,
+    SourcesCame,
+    StopAsked,
+    Tell,
+)
+
+PROTOCOL_DATE = "2026-09-01"     # x-rulith-worker-version: the edition of the hop, not of this program
+SOURCES_TIMEOUT_S = 10.0
+ENDING_S = 10.0                  # for a killed tree to be gone, and for tasks to unwind
+
+TellHost = Callable[[str, Mapping[str, object]], None]
+
+
+class Line:
+    """The gateway as one Worker process reaches it: three identity headers and one address."""
+
+    def __init__(self, client: HttpClient, work_url: str, connection_id: str, key: str, worker_id: str) -> None:
+        self._client = client
+        self._url = work_url
+        self._identity = {"x-rulith-connection": connection_id, "x-rulith-connection-key": key}
+        self._worker_id = worker_id
+
+    async def post(self, send: Send) -> Reply:
+        """One operation, once. Whatever keeps its answer away is Silent."""
+        headers = {
+            **self._identity,
+            "content-type": "application/json",
+            "x-rulith-worker": self._worker_id,
+            "x-rulith-worker-version": PROTOCOL_DATE,
+        }
+        if send.generation is not None:
+            headers["x-rulith-worker-generation"] = str(send.generation)
+        try:
+            answer = await self._client.request("POST", self._url, headers, send.body, timeout_s=send.timeout_s)
+        except NetFailed as failed:
+            return Silent(failed.detail)
+        except Refused as refused:
+            return Silent(refused.happened)
+        return judge_reply(answer.status, answer.body)
+
+    async def sources(self) -> SourcesCame:
+        """The granted Sources, or why they did not come."""
+        try:
+            answer = await self._client.request(
+                "GET", self._url + "/sources", self._identity, timeout_s=SOURCES_TIMEOUT_S
+            )
+            if answer.status == 401:
+                return SourcesCame(rejected=judge_reply(401, answer.body))
+            if answer.status != 200:
+                return SourcesCame(why=f"the gateway answered {answer.status}")
+            document = read_json(answer.body, "the Source list")
+        except NetFailed as failed:
+            return SourcesCame(why=failed.detail)
+        except Refused as refused:
+            return SourcesCame(why=refused.happened)
+        rows = document.get("sources") if isinstance(document, dict) else None
+        if not isinstance(rows, list):
+            return SourcesCame(why="the answer holds no list of sources")
+        return SourcesCame(rows)
+
+
+class Driver:
+    """Runs one core to its Exit on this event loop."""
+
+    def __init__(self, core: Worker, line: Line, clock: Clock, tell: TellHost) -> None:
+        self._core, self._line, self._clock, self._tell = core, line, clock, tell
+        self._inbox: deque[tuple[type, asyncio.Task[None] | None, Signal]] = deque()
+        self._woken = asyncio.Event()
+        self._tasks: dict[type, asyncio.Task[None]] = {}
+        self._dropped: set[asyncio.Task[None]] = set()
+        self._killed: asyncio.Task[None] | None = None
+        self._exit: int | None = None
+
+    def put(self, happened: Signal) -> None:
+        """Bring a signal from outside: a stop, the parent's end."""
+        self._inbox.append((type(happened), None, happened))
+        self._woken.set()
+
+    async def run(self) -> int:
+        """Until the core exits; the exit code. Leaves no task and no child behind."""
+        try:
+            await self._carry_out(self._core.receive(Began(), self._now()))
+            while self._exit is None:
+                await self._wait()
+                while self._inbox and self._exit is None:
+                    await self._take(*self._inbox.popleft())
+                if self._exit is None:
+                    await self._carry_out(self._core.tick(self._now()))
+            return self._exit
+        finally:
+            await self._end_all()
+
+    def _now(self) -> Moment:
+        return Moment(self._clock.monotonic_s(), self._clock.wall_s())
+
+    async def _wait(self) -> None:
+        due_s = self._core.due_s(self._now())
+        if not self._inbox:
+            try:
+                await asyncio.wait_for(self._woken.wait(), due_s)
+            except asyncio.TimeoutError:
+                pass             # a timer of the core is due
+        self._woken.clear()
+
+    async def _take(self, kind: type, task: asyncio.Task[None] | None, happened: Signal) -> None:
+        if task is not None:
+            if self._tasks.get(kind) is not task:
+                return           # it was abandoned after it had arrived here
+            del self._tasks[kind]
+        await self._carry_out(self._core.receive(happened, self._now()))
+
+    async def _carry_out(self, deeds: list[Deed]) -> None:
+        for deed in deeds:
+            if isinstance(deed, Send):
+                self._start(deed.answer, self._post(deed))
+            elif isinstance(deed, FetchSources):
+                self._start(SourcesCame, self._line.sources())
+            elif isinstance(deed, Run):
+                self._start(RunEnded, self._run(deed.runnable))
+            elif isinstance(deed, Abandon):
+                self._drop(deed.answer)
+            elif isinstance(deed, Kill):
+                await self._kill()
+            elif isinstance(deed, Tell):
+                self._tell(deed.type, deed.facts)
+            elif isinstance(deed, Exit):
+                self._exit = deed.code
+
+    def _start(self, kind: type, work) -> None:
+        assert kind not in self._tasks, f"two {kind.__name__} at once"
+
+        async def bring() -> None:
+            happened = await work
+            self._inbox.append((kind, asyncio.current_task(), happened))
+            self._woken.set()
+
+        task = asyncio.ensure_future(bring())
+        self._tasks[kind] = task
+        self._dropped.add(task)          # held until it is done, abandoned or not
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._dropped.discard(task)
+        if not task.cancelled() and (bug := task.exception()) is not None:
+            raise bug            # loud: a task of ours never fails by design
+
+    def _drop(self, kind: type) -> None:
+        task = self._tasks.pop(kind, None)
+        if task is not None:
+            task.cancel()
+
+    async def _kill(self) -> None:
+        task = self._tasks.pop(RunEnded, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task], timeout=ENDING_S)
+
+    async def _post(self, send: Send) -> Signal:
+        return send.answer(await self._line.post(send))
+
+    async def _run(self, runnable: Runnable) -> RunEnded:
+        began_s = self._clock.monotonic_s()
+        outcome: Outcome
+        try:
+            outcome = await runnable.run()
+        except Refused as refused:
+            outcome = Failed(refused.happened)
+        except Exception as bug:  # an adapter's bug after a claim: what it did is unknown, and the loop goes on
+            self._tell("error", {"what": "adapter", "detail": type(bug).__name__})
+            outcome = Withheld("adapter_ended_unexpectedly")
+        millis = round((self._clock.monotonic_s() - began_s) * 1000)
+        self._tell("tool-timing", {"ms": millis, "ended": type(outcome).__name__.lower()})
+        return RunEnded(outcome)
+
+    async def _end_all(self) -> None:
+        tasks = [task for task in self._dropped if not task.done()]
+        self._tasks.clear()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=ENDING_S)
+
+
+async def watch_stop(driver: Driver, controls: AsyncIterator[str]) -> None:
+    """Turn the parent's words into signals: "stop" drains, "eof" means that nobody waits."""
+    async for operation in controls:
+        if operation == "stop":
+            driver.put(StopAsked())
+        elif operation == "eof":
+            driver.put(ParentGone())
+
+
+def catch_signals(driver: Driver) -> None:
+    """SIGINT and SIGTERM drain; a second Ctrl-C ends at once what still runs."""
+    loop = asyncio.get_running_loop()
+    interrupted = False
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        driver.put(ParentGone() if interrupted else StopAsked())
+        interrupted = True
+
+    for number, act in ((signal.SIGINT, interrupt), (signal.SIGTERM, lambda: driver.put(StopAsked()))):
+        try:
+            loop.add_signal_handler(number, act)
+        except NotImplementedError:      # Windows: the plain handler, handed over to the loop
+            signal.signal(number, lambda *_, act=act: loop.call_soon_threadsafe(act))

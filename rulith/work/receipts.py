@@ -1,0 +1,161 @@
+"""Receipts: what is told about a call that ran, and what is withheld.
+
+Turns an adapter's outcome into the one ReportWork it deserves. A tool that says it failed
+is *failed*; an outcome that cannot be told is *undeliverable* and goes to a person; neither
+is ever taken for the other. No bytes leave this machine except inside the receipt.
+
+Units   sizes are UTF-8 bytes
+Source  protocol/worker-contract.json, "receipt".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rulith.adapters.outcomes import REASON_BYTES_MAX, Executed, Failed, Outcome, Withheld, cut_text
+from rulith.base.errors import Refused
+from rulith.base.json_text import compact_json, read_json
+from rulith.work.checks import Cleared
+
+_CODE = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
+_HTTP_PREFIX = re.compile(r"HTTP [0-9]{3}: ", re.ASCII)
+FACTS_TOO_LARGE = "required_facts_exceed_inline_budget"
+NOT_RECORDED = "result_not_recorded: ingest_rejected"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One ReportWork, whole. `landed_as` is executed, failed or undeliverable."""
+
+    operation: Mapping[str, object]
+    landed_as: str
+    generation: int
+
+
+class _Unmapped(Exception):
+    """The output does not yield the facts that the contract returns; says why."""
+
+
+def rows_of(text: str) -> list[object]:
+    """The rows of an adapter's output `{rows:[…]}`, an HTTP status line dropped first."""
+    try:
+        value = read_json(text[prefix.end() :] if (prefix := _HTTP_PREFIX.match(text)) else text, "the output")
+    except Refused as refused:
+        raise _Unmapped(refused.happened.rstrip(".")) from None
+    rows = value.get("rows") if isinstance(value, dict) else None
+    if not isinstance(rows, list):
+        raise _Unmapped("the output is not {rows: [...]}")
+    return rows
+
+
+def facts_of(returns: Sequence[Mapping[str, object]], rows: Sequence[object]) -> list[dict[str, object]]:
+    """Each returns row times each result row gives one fact. Raises _Unmapped naming the column."""
+    facts = []
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise _Unmapped("a row of the output is not an object")
+        for wanted in returns:
+            args: dict[str, object] = {}
+            columns = wanted["args"]
+            assert isinstance(columns, dict)
+            for name, column in columns.items():
+                value = row.get(column[1:])
+                if not isinstance(value, (str, bool, int, float)):
+                    lack = "is missing" if column[1:] not in row else "is not a text, number or boolean"
+                    raise _Unmapped(f"the column {column[1:]} of the output {lack}")
+                args[name] = value
+            facts.append({"predicate": wanted["predicate"], "args": args})
+    return facts
+
+
+def upload_refusal(record: str, upload: Mapping[str, object]) -> str | None:
+    """Why an object of this row may not leave the machine; None when it may. Permission before size."""
+    if upload["permission"] == "denied":
+        return "source_off_machine_denied"
+    refusal = upload.get("refusal")
+    if upload["permission"] != "granted" or not record or upload["sourceRecordId"] != record:
+        return "source_permission_required"
+    if upload["upload"]:
+        return "source_permission_required" if refusal is not None else None
+    return str(refusal) if refusal is not None else "source_permission_required"
+
+
+def _size(result: str, reason: str, facts: Sequence[object]) -> int:
+    return len(compact_json({"result": result, "reason": reason, "facts": list(facts)}).encode("utf-8", "surrogatepass"))
+
+
+def _code(code: str) -> str:
+    return code if _CODE.fullmatch(code) else "result_delivery_unavailable"
+
+
+class _Writer:
+    def __init__(self, cleared: Cleared) -> None:
+        self.cleared = cleared
+
+    def _receipt(self, landed_as: str, **members: object) -> Receipt:
+        cleared = self.cleared
+        operation = {
+            "kind": "ReportWork", "workType": "action", "id": cleared.invocation, **members,
+            "workerId": cleared.worker_id, "workerGeneration": cleared.generation, "executionGrant": cleared.grant,
+        }  # fmt: skip
+        return Receipt(operation, landed_as, cleared.generation)
+
+    def executed(self, result: str, facts: Sequence[object]) -> Receipt:
+        stated = {"facts": list(facts)} if facts else {}
+        return self._receipt("executed", ok=True, result=result, **stated)
+
+    def failed(self, reason: str) -> Receipt:
+        reason = cut_text(reason, REASON_BYTES_MAX)
+        if _size("", reason, ()) > self.cleared.inline_bytes:
+            reason = f"failure_detail_not_delivered: {self._withheld_because()}"
+        return self._receipt("failed", ok=False, result="", reason=reason)
+
+    def undeliverable(self, code: str) -> Receipt:
+        return self._receipt("undeliverable", undeliverable=_code(code))
+
+    def _withheld_because(self) -> str:
+        refusal = upload_refusal(self.cleared.source_record, self.cleared.upload)
+        return _code(refusal or "materials_not_configured")
+
+    def not_delivered(self, code: str, size: int) -> Receipt:
+        """The tool worked and its result cannot be told: a read may say so, an effect goes to a person."""
+        if not self.cleared.is_read:
+            return self.undeliverable(code)
+        if code == FACTS_TOO_LARGE:
+            return self.failed(f"result_too_large: {code} ({size} bytes, {self.cleared.inline_bytes} allowed)")
+        return self.failed(f"result_not_delivered: {code}")
+
+    def told(self, outcome: Executed) -> Receipt:
+        cleared = self.cleared
+        if outcome.text.startswith("error:"):
+            return self.failed(outcome.text)
+        facts: list[dict[str, object]] = []
+        if cleared.returns:
+            try:
+                facts = facts_of(cleared.returns, rows_of(outcome.text) if outcome.rows is None else outcome.rows)
+            except _Unmapped as problem:
+                return self.failed(f"The Tool ran and its result cannot be read: {problem}.")
+        for text in (outcome.text, outcome.brief if facts else None):
+            if text is not None and _size(text, "", facts) <= cleared.inline_bytes:
+                return self.executed(text, facts)
+        alone = _size("", "", facts)
+        if alone > cleared.inline_bytes:
+            return self.not_delivered(FACTS_TOO_LARGE, alone)
+        return self.not_delivered(self._withheld_because(), alone)
+
+
+def write_receipt(cleared: Cleared, outcome: Outcome) -> Receipt:
+    """The one report of this call, under the identity it was dispatched under."""
+    writer = _Writer(cleared)
+    if isinstance(outcome, Withheld):
+        return writer.undeliverable(outcome.code)
+    if isinstance(outcome, Failed):
+        return writer.failed(outcome.reason)
+    return writer.told(outcome)
+
+
+def write_not_recorded(cleared: Cleared) -> Receipt:
+    """The one failure receipt after the gateway certainly refused to ingest a success."""
+    return _Writer(cleared).failed(f"{NOT_RECORDED}; the Board took none of its facts.")

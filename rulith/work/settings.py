@@ -1,0 +1,133 @@
+"""What a Worker is told before it starts: its Connection, its files, its bounds.
+
+Reads a mapping of settings (the environment, or the first line of stdin in a role child)
+and refuses by name what it cannot use. Never shows a credential. Touches no network.
+
+Source  the Worker hop, "configuration"
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rulith.adapters.run import TIMEOUT_DEFAULT_S
+from rulith.adapters.territory import Territory
+from rulith.base.errors import Refused
+from rulith.disk.home import Home, find_home
+from rulith.disk.runfile import read_live
+from rulith.wire.manifest import WORKSPACE_MODES
+
+EMBEDDED_URL = "http://127.0.0.1:7781"
+RUN_TIMEOUT_MAX_S = 604_800      # a week: longer is a service, not a Tool
+_LOOPBACK = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|::1")
+
+
+@dataclass(frozen=True)
+class Settings:
+    connection_id: str
+    key: str = field(repr=False)
+    work_url: str
+    tools_file: Path
+    root: Path
+    vault_file: Path
+    workspace_mode: str
+    run_timeout_s: float
+    home: Home
+    guarded: tuple[tuple[str, str], ...]
+    jsonl: bool
+
+    def territory(self, executables: tuple[str, ...] = ()) -> Territory:
+        """The folders around this Worker, with the profile's own workspace when it lies in the home."""
+        own = _own_workspace(self.home, self.root)
+        return Territory(
+            str(self.root), str(self.home.path), own, self.guarded, executables, self.workspace_mode == "read-write"
+        )
+
+
+def _own_workspace(home: Home, root: Path) -> tuple[str, ...]:
+    """`<home>/workbench/instances/<profile>/workspace` when the Worker root lies there, else nothing."""
+    try:
+        below = Path(os.path.realpath(root)).relative_to(os.path.realpath(home.instances))
+    except ValueError:
+        return ()
+    if len(below.parts) < 2 or below.parts[1] != "workspace":
+        return ()
+    return (str(home.instances / below.parts[0] / "workspace"),)
+
+
+def _need(env: Mapping[str, str], name: str) -> str:
+    value = env.get(name, "").strip()
+    if not value:
+        raise Refused("worker_setting_missing", name=name)
+    if not value.isascii() or not value.isprintable() or " " in value:
+        raise Refused("worker_setting_invalid", name=name, value="(not shown)", wanted="printable text without blanks")
+    return value
+
+
+def work_url(env: Mapping[str, str], home: Home) -> str:
+    """The gateway's work address: named outright, below RULITH_URL, or that of the live embedded gateway.
+
+    Raises Refused worker_setting_invalid: the Connection key crosses loopback or TLS only.
+    """
+    named = env.get("RULITH_WORK_URL", "").strip()
+    if not named:
+        base = env.get("RULITH_URL", "").strip()
+        if not base:
+            live = read_live(home.gateway_json) or {}
+            base = str(live.get("url") or EMBEDDED_URL)
+        named = base.rstrip("/") + "/work"
+    named = named.rstrip("/")
+    try:
+        parts = urlsplit(named)
+        host = parts.hostname or ""
+    except ValueError:
+        raise Refused("worker_setting_invalid", name="RULITH_WORK_URL", value=named[:120], wanted="an address") from None
+    if parts.scheme not in ("http", "https") or not host or parts.username is not None or parts.query or parts.fragment:
+        raise Refused("worker_setting_invalid", name="RULITH_WORK_URL", value=named.rpartition("@")[2][:120], wanted="a plain http or https address")
+    if parts.scheme == "http" and not _LOOPBACK.fullmatch(host.lower()):
+        raise Refused("worker_setting_invalid", name="RULITH_WORK_URL", value=named[:120], wanted="https: a Connection key crosses loopback or TLS only")
+    return named
+
+
+def _run_timeout_s(env: Mapping[str, str]) -> float:
+    text = env.get("RULITH_WORKER_RUN_TIMEOUT_SECONDS", "").strip()
+    if not text:
+        return TIMEOUT_DEFAULT_S
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", text, re.ASCII) or int(text) > RUN_TIMEOUT_MAX_S:
+        raise Refused("worker_setting_invalid", name="RULITH_WORKER_RUN_TIMEOUT_SECONDS", value=text[:40], wanted=f"whole seconds from 1 to {RUN_TIMEOUT_MAX_S}")
+    return float(text)
+
+
+def read_settings(env: Mapping[str, str], folder: Path) -> Settings:
+    """The settings of a Worker started in `folder`.
+
+    Raises Refused: worker_setting_missing, worker_setting_invalid, worker_root_missing, home_unusable.
+    """
+    connection_id, key = _need(env, "RULITH_CONNECTION"), _need(env, "RULITH_CONNECTION_KEY")
+    home = find_home(None, env)
+    mode = env.get("RULITH_WORKSPACE_TOOLS", "").strip() or "read"
+    if mode not in WORKSPACE_MODES:
+        raise Refused("worker_setting_invalid", name="RULITH_WORKSPACE_TOOLS", value=mode[:40], wanted=" or ".join(WORKSPACE_MODES))
+
+    def file_at(name: str, default: str) -> Path:
+        return Path(os.path.abspath(folder / os.path.expanduser(env.get(name, "").strip() or default)))
+
+    tools_file = file_at("RULITH_TOOLS_FILE", "worker-tools.json")
+    vault_file = file_at("RULITH_SECRETS_FILE", "worker-secrets.json")
+    stated_root = env.get("RULITH_WORKER_ROOT", "").strip()
+    root = file_at("RULITH_WORKER_ROOT", "") if stated_root else tools_file.parent
+    if not root.is_dir():
+        raise Refused("worker_root_missing", root=str(root))
+    guarded = [("the Tool Manifest", str(tools_file)), ("the Source vault", str(vault_file))]
+    for name, what in (("RULITH_ENVIRONMENT_SECRETS_FILE", "the environment vault"), ("RULITH_LOCAL_CONFIG", "the local configuration")):
+        if env.get(name, "").strip():
+            guarded.append((what, str(file_at(name, ""))))
+    return Settings(
+        connection_id, key, work_url(env, home), tools_file, root, vault_file, mode, _run_timeout_s(env), home,
+        tuple(guarded), env.get("RULITH_WORKER_EVENTS", "").strip() == "jsonl",
+    )  # fmt: skip

@@ -1,0 +1,141 @@
+"""The Worker's door: settings to a running loop to an exit status.
+
+Reads what this Worker may do (the Tool Manifest, the Source vault), says it on the
+terminal, and serves one Connection until it is told to stop. 0 normal stop, 2
+configuration, 3 credential rejected, 1 anything unforeseen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from rulith import VERSION
+from rulith.adapters.hands import Hands, is_built
+from rulith.adapters.sources import Sources, read_vault
+from rulith.base.clock import SystemClock
+from rulith.base.errors import Refused
+from rulith.base.ids import mint
+from rulith.base.limits import SETTINGS_BYTES_MAX, TOOLS_MAX
+from rulith.disk.atomic import read_bounded
+from rulith.disk.vault import Vault
+from rulith.net.client import HttpClient
+from rulith.procs.blank import blank_variables
+from rulith.procs.child import emit, read_settings as settings_of_parent, watch_parent
+from rulith.wire.manifest import Tool, builtin_tools, read_manifest
+from rulith.work.core import Worker
+from rulith.work.driver import Driver, Line, catch_signals, watch_stop
+from rulith.work.replies import is_newer
+from rulith.work.settings import Settings, read_settings
+
+EXIT_CONFIGURATION = 2
+CREDENTIALS = ("RULITH_CONNECTION_KEY",)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def _usage(argv: list[str]) -> int:
+    if "--dropbox" in argv[:1]:
+        _say(Refused("not_built", what="`rulith worker --dropbox`", instead="Put files into the folder of a file Source.").teaching)
+    else:
+        _say(f"rulith worker takes no argument {argv[0]!r}; see `rulith worker --help`.")
+    return EXIT_CONFIGURATION
+
+
+def _installed(settings: Settings) -> dict[str, Tool]:
+    """Every Tool of this Worker: the built-in ones and the Manifest's. A missing Manifest holds none."""
+    tools = {tool.id: tool for tool in builtin_tools(settings.workspace_mode)}
+    if settings.tools_file.exists():
+        content = read_bounded(settings.tools_file, SETTINGS_BYTES_MAX)
+        tools.update(read_manifest(content, str(settings.tools_file)))
+    if len(tools) > TOOLS_MAX:
+        raise Refused("too_many_tools", count=len(tools), limit=TOOLS_MAX)
+    return tools
+
+
+def _teller(settings: Settings):
+    """Where events go: to the parent, to stdout as JSON lines when asked, and in words to stderr."""
+
+    def tell(kind: str, facts: Mapping[str, object]) -> None:
+        emit(kind, **facts)
+        if settings.jsonl:
+            sys.stdout.write(json.dumps({"type": kind, **facts}) + "\n")
+            sys.stdout.flush()
+        if kind == "error" and facts.get("what") == "credential":
+            _say(_rejected(facts))
+            return
+        shown = " ".join(f"{name}={value}" for name, value in facts.items() if value not in (None, ""))
+        _say(f"worker {kind}: {shown}")
+
+    return tell
+
+
+def _rejected(facts: Mapping[str, object]) -> str:
+    if facts.get("code") == "agent_not_found":
+        lines = ["The gateway knows no Agent for this Connection any more; pair this Worker again."]
+    else:
+        lines = ["The gateway does not accept this Connection's credential; set its current key and start the Worker again."]
+    if facts.get("detail"):
+        lines.append(f"The gateway says: {facts['detail']!r}")
+    wanted = facts.get("wanted")
+    if isinstance(wanted, str) and is_newer(wanted, VERSION):
+        lines.append(f"It asks for rulith.pyz {wanted}; this is {VERSION}.")
+    return "\n".join(lines)
+
+
+def _banner(settings: Settings, tools: Mapping[str, Tool]) -> None:
+    _say(f"rulith worker {VERSION} for Connection {settings.connection_id} at {settings.work_url}")
+    for tool in tools.values():
+        note = "" if is_built(tool) else "  (not part of this release; not offered)"
+        types = ", ".join(tool.source_types) or "no Source"
+        _say(f"  {tool.kind:5} {tool.id}  [{types}]{note}")
+
+
+async def _serve(settings: Settings, tools: Mapping[str, Tool], vault: Mapping[str, Mapping[str, object]]) -> int:
+    worker_id = mint("wkr_")
+    tell = _teller(settings)
+    served = [tool for tool in tools.values() if is_built(tool)]
+    executables = tuple(str(settings.root / tool.entry) for tool in served if tool.adapter == "run")
+    hands = Hands(settings.territory(executables), dict(os.environ), settings.run_timeout_s)
+    core = Worker(
+        worker_id=worker_id, connection_id=settings.connection_id, key=settings.key, tools=tools,
+        advertised=[tool.descriptor() for tool in served], sources=Sources(vault), compile=hands.compile,
+        inspect=hands.inspect,
+    )  # fmt: skip
+    clock = SystemClock()
+    client = HttpClient(clock)
+    driver = Driver(core, Line(client, settings.work_url, settings.connection_id, settings.key, worker_id), clock, tell)
+    tell("up", {"workerId": worker_id, "connection": settings.connection_id, "tools": [tool.id for tool in served]})
+    watching = asyncio.ensure_future(watch_stop(driver, watch_parent()))
+    catch_signals(driver)
+    try:
+        return await driver.run()
+    finally:
+        watching.cancel()
+        await client.close()
+
+
+def main(argv: list[str]) -> int:
+    """Serve until told to stop; the exit status."""
+    if argv:
+        return _usage(argv)
+    try:
+        env = settings_of_parent()
+        settings = read_settings(env, Path.cwd())
+        blank_variables(CREDENTIALS)
+        tools = _installed(settings)
+        content = Vault(settings.vault_file).read()
+        vault = read_vault(content) if content else {}
+        _banner(settings, tools)
+    except Refused as refused:
+        emit("availability", state="needs setup", code=refused.code, reason=refused.teaching)
+        _say(refused.teaching)
+        return EXIT_CONFIGURATION
+    return asyncio.run(_serve(settings, tools, vault))
