@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rulith.base.errors import Refused
-from rulith.procs.trees import OWN_GROUP, kill_group, kill_tree
+from rulith.procs.spawned import STDOUT, Spawned
+from rulith.procs.trees import kill_group, kill_tree
 
-READ_BYTES = 65_536
-PIPES_S = 1.0          # how long a left-behind grandchild may hold a pipe open after the command has ended
+PIPES_S = 1.0          # how long what it left behind may hold a pipe open after it was killed too
 
 
 @dataclass(frozen=True)
@@ -38,30 +38,27 @@ class Finished:
     timed_out: bool
 
 
-async def _read_stdout(stream: asyncio.StreamReader, bytes_max: int, kept: bytearray) -> bool:
-    """Read to the end; True as soon as there is more than `bytes_max`."""
-    while chunk := await stream.read(READ_BYTES):
-        kept += chunk
-        if len(kept) > bytes_max:
-            del kept[bytes_max:]
-            return True
-    return False
+class _Output:
+    """What the command wrote, as far as it is kept."""
 
+    def __init__(self, stdout_bytes_max: int, stderr_bytes_max: int) -> None:
+        self.stdout = bytearray()
+        self.stderr = bytearray()
+        self.overflow: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._stdout_bytes_max = stdout_bytes_max
+        self._stderr_bytes_max = stderr_bytes_max
 
-async def _read_tail(stream: asyncio.StreamReader, bytes_max: int, kept: bytearray) -> None:
-    while chunk := await stream.read(READ_BYTES):
-        kept += chunk
-        if len(kept) > bytes_max:
-            del kept[:-bytes_max]
-
-
-async def _feed(stream: asyncio.StreamWriter, content: bytes) -> None:
-    try:
-        stream.write(content)
-        await stream.drain()
-        stream.close()
-    except (BrokenPipeError, ConnectionResetError):
-        pass                             # it did not want all of its input, which is its right
+    def take(self, fd: int, data: bytes) -> None:
+        if fd == STDOUT:
+            self.stdout += data
+            if len(self.stdout) > self._stdout_bytes_max:
+                del self.stdout[self._stdout_bytes_max:]
+                if not self.overflow.done():
+                    self.overflow.set_result(None)
+        else:
+            self.stderr += data
+            if len(self.stderr) > self._stderr_bytes_max:
+                del self.stderr[:-self._stderr_bytes_max]
 
 
 async def run_command(argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None,
@@ -71,62 +68,33 @@ async def run_command(argv: Sequence[str], *, cwd: str | None = None, env: Mappi
 
     Raises Refused command_not_started.
     """
+    output = _Output(stdout_bytes_max, stderr_bytes_max)
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv, cwd=cwd, env=None if env is None else dict(env),
-            stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, **OWN_GROUP)
+        child = await Spawned.start(argv, on_output=output.take, has_stdin=bool(stdin), cwd=cwd, env=env)
     except (OSError, ValueError) as problem:      # ValueError: a NUL in an argument
         raise Refused("command_not_started", program=argv[0],
                       problem=getattr(problem, "strerror", None) or problem) from None
-    assert process.stdout is not None and process.stderr is not None
-    stdout, stderr = bytearray(), bytearray()
-    reading = asyncio.ensure_future(_read_stdout(process.stdout, stdout_bytes_max, stdout))
-    others = [asyncio.ensure_future(_read_tail(process.stderr, stderr_bytes_max, stderr))]
-    if stdin and process.stdin is not None:
-        others.append(asyncio.ensure_future(_feed(process.stdin, stdin)))
-    exited = asyncio.ensure_future(process.wait())
-    timed_out = overflow = False
+    if stdin:
+        child.write(stdin)
+        child.close_stdin()
     try:
-        timed_out = not await _wait_end(exited, reading, timeout_s)
-        overflow = reading.done() and reading.result()
-        if not exited.done():
-            kill_tree(process.pid)
-            await exited
-        # The command is over; what it left behind in its group is not wanted any more.
-        done, _ = await asyncio.wait([reading, *others], timeout=0)
-        if len(done) < 1 + len(others):
-            kill_group(process.pid)
-            await asyncio.wait([reading, *others], timeout=PIPES_S)
-        overflow = overflow or (reading.done() and reading.result())
+        await asyncio.wait([child.exited, output.overflow], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        timed_out = not child.exited.done() and not output.overflow.done()
+        await _end(child)
+    except asyncio.CancelledError:
+        await asyncio.shield(asyncio.ensure_future(_end(child)))
+        raise
     finally:
-        if not exited.done():
-            kill_tree(process.pid)
-            await asyncio.shield(exited)
-        for task in (reading, *others):
-            task.cancel()
-        await asyncio.wait([reading, *others])
-        _close_pipes(process)
-    return Finished(process.returncode or 0, bytes(stdout), overflow, bytes(stderr), timed_out)
+        child.close()
+    return Finished(child.exited.result(), bytes(output.stdout), output.overflow.done(), bytes(output.stderr), timed_out)
 
 
-async def _wait_end(exited: asyncio.Future[int], reading: asyncio.Future[bool], timeout_s: float) -> bool:
-    """Wait for the exit or an overflow; False when the deadline came first."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + timeout_s
-    waiting: set[asyncio.Future[object]] = {exited, reading}  # type: ignore[arg-type]
-    while not exited.done():
-        if reading.done():
-            if reading.result():
-                return True
-            waiting = {exited}                    # it closed its output and runs on
-        done, _ = await asyncio.wait(waiting, timeout=deadline - loop.time(), return_when=asyncio.FIRST_COMPLETED)
-        if not done:
-            return False
-    return True
-
-
-def _close_pipes(process: asyncio.subprocess.Process) -> None:
-    transport = getattr(process, "_transport", None)   # asyncio offers no public way to close a half-read pipe
-    if transport is not None:
-        transport.close()
+async def _end(child: Spawned) -> None:
+    """See the command and what it left behind to their end, its last output included."""
+    if not child.exited.done():
+        kill_tree(child.pid)
+        await child.exited
+    if not child.closed.done():
+        # The pipes are still open: either output is on its way, or a grandchild holds them.
+        kill_group(child.pid)
+        await asyncio.wait([child.closed], timeout=PIPES_S)

@@ -23,11 +23,13 @@ from rulith.base.errors import Refused
 from rulith.base.limits import EVENT_LINE_BYTES_MAX, LOG_BYTES_MAX
 from rulith.procs.archive import checkout_root, role_command, running_archive
 from rulith.procs.child import CONTROL, EVENT, SETTINGS
-from rulith.procs.trees import OWN_GROUP, kill_group, kill_tree
+from rulith.procs.spawned import Spawned
+from rulith.procs.trees import kill_group, kill_tree
 
 STOP_GRACE_S = 20.0        # a Worker finishes and reports what it runs
 TERM_GRACE_S = 2.0
 EVENT_TYPES_MAX = 256      # remembered for waiting; a role has a few dozen
+PIPES_S = 1.0              # how long what it left behind may hold its stdout open
 ERROR_TAIL_BYTES = 2048
 
 # What no role inherits: our own settings, which only the parent hands over, and model keys.
@@ -48,17 +50,16 @@ class RoleProcess:
     latest   the latest event of each type
     """
 
-    def __init__(self, role: str, process: asyncio.subprocess.Process, on_event: Callable[[Event], None] | None,
-                 log_path: Path | None, log_start: int) -> None:
+    def __init__(self, role: str, on_event: Callable[[Event], None] | None, log_path: Path | None, log_start: int) -> None:
         self.role = role
         self.latest: dict[str, Event] = {}
-        self._process = process
         self._on_event = on_event
         self._log_path = log_path
         self._log_start = log_start
         self._waiters: list[tuple[str, asyncio.Future[Event]]] = []
-        self._reading = asyncio.ensure_future(self._read_events())
-        self._ended = asyncio.ensure_future(self._wait_end())
+        self._lines = _EventLines()
+        self._child: Spawned = None  # type: ignore[assignment]  # set by spawn before anyone sees this
+        self._ended: asyncio.Future[int] = None  # type: ignore[assignment]
 
     @classmethod
     async def spawn(cls, role: str, *, env: Mapping[str, str] | None = None, args: Sequence[str] = (),
@@ -80,34 +81,35 @@ class RoleProcess:
         if archive is None:
             inherited["PYTHONPATH"] = str(checkout_root())
         log, log_start = _open_log(log_path)
+        self = cls(role, on_event, log_path, log_start)
         try:
-            process = await asyncio.create_subprocess_exec(
-                *role_command(role, archive), cwd=cwd, env=inherited, stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE, stderr=log, **OWN_GROUP)
-        except OSError as problem:
-            raise Refused("role_not_started", role=role, problem=problem.strerror or problem) from None
+            self._child = await Spawned.start(
+                role_command(role, archive), on_output=self._take_output, has_stdin=True, stderr=log,
+                cwd=None if cwd is None else str(cwd), env=inherited)
+        except (OSError, ValueError) as problem:
+            raise Refused("role_not_started", role=role, problem=getattr(problem, "strerror", None) or problem) from None
         finally:
             if log is not None:
                 os.close(log)
-        self = cls(role, process, on_event, log_path, log_start)
-        await self._write({"protocol": SETTINGS, "env": dict(env or {}), "args": list(args)})
+        self._ended = asyncio.ensure_future(self._wait_end())
+        self._write({"protocol": SETTINGS, "env": dict(env or {}), "args": list(args)})
         return self
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._child.pid
 
     @property
     def status(self) -> int | None:
         """Its exit status once it has ended; negative: the signal that ended it."""
-        return self._process.returncode
+        return self._child.status
 
     def is_running(self) -> bool:
-        return self._process.returncode is None
+        return self._child.status is None
 
-    async def control(self, operation: str, **fields: object) -> None:
+    def control(self, operation: str, **fields: object) -> None:
         """Send a control message; silently nothing to a role that has ended."""
-        await self._write({"protocol": CONTROL, "operation": operation, **fields})
+        self._write({"protocol": CONTROL, "operation": operation, **fields})
 
     async def wait(self) -> int:
         """Wait for its end, its last events included; the exit status."""
@@ -136,9 +138,9 @@ class RoleProcess:
     async def stop(self, grace_s: float = STOP_GRACE_S) -> int:
         """Ask it to stop, wait `grace_s`, then make it; the exit status. Leaves no process behind."""
         if self.is_running():
-            await self.control("stop")
+            self.control("stop")
             if not await self._ends_within(grace_s):
-                self._close_stdin()                    # as if we had died: let everything lie
+                self._child.close_stdin()              # as if we had died: let everything lie
                 self._signal(signal.SIGTERM)
                 if not await self._ends_within(TERM_GRACE_S):
                     kill_tree(self.pid)
@@ -176,56 +178,49 @@ class RoleProcess:
                 pass                                   # it ended just now
 
     async def _wait_end(self) -> int:
-        status = await self._process.wait()
-        kill_group(self.pid)
-        done, _ = await asyncio.wait([self._reading], timeout=1.0)
-        if not done:
-            self._reading.cancel()                     # somebody outside its group holds its stdout
-        self._close_stdin()
+        status = await self._child.exited
+        if not self._child.closed.done():
+            kill_group(self.pid)                       # what it left behind would hold its stdout open
+            await asyncio.wait([self._child.closed], timeout=PIPES_S)
+        self._child.close()
         return status
 
-    def _close_stdin(self) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+    def _write(self, message: dict[str, object]) -> None:
+        self._child.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
 
-    async def _write(self, message: dict[str, object]) -> None:
-        stdin = self._process.stdin
-        assert stdin is not None
-        try:
-            stdin.write(json.dumps(message, separators=(",", ":")).encode() + b"\n")
-            await stdin.drain()
-        except (BrokenPipeError, ConnectionResetError, RuntimeError):
-            pass                                       # it has ended; waiting for it says how
+    def _take_output(self, fd: int, data: bytes) -> None:
+        for event in self._lines.receive(data):
+            type_ = str(event["type"])
+            if type_ in self.latest or len(self.latest) < EVENT_TYPES_MAX:
+                self.latest[type_] = event
+            for wanted, arrived in self._waiters:
+                if wanted == type_ and not arrived.done():
+                    arrived.set_result(event)
+            if self._on_event is not None:
+                self._on_event(event)
 
-    async def _read_events(self) -> None:
-        stdout = self._process.stdout
-        assert stdout is not None
-        rest = bytearray()
-        skipping = False                               # inside a line that is too long
-        while chunk := await stdout.read(65_536):
-            rest += chunk
-            *lines, last = rest.split(b"\n")
-            rest = bytearray(last)
-            for line in lines:
-                if not skipping:
-                    self._take_line(bytes(line))
-                skipping = False
-            if len(rest) > EVENT_LINE_BYTES_MAX:
-                rest.clear()
-                skipping = True
 
-    def _take_line(self, line: bytes) -> None:
-        event = _event_of(line)
-        if event is None:
-            return                                     # not ours to understand: a stray print is no event
-        type_ = str(event["type"])
-        if type_ in self.latest or len(self.latest) < EVENT_TYPES_MAX:
-            self.latest[type_] = event
-        for wanted, arrived in self._waiters:
-            if wanted == type_ and not arrived.done():
-                arrived.set_result(event)
-        if self._on_event is not None:
-            self._on_event(event)
+class _EventLines:
+    """Bytes in, events out. A line that is too long or is no event is skipped: a stray print is no event."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._skipping = False
+
+    def receive(self, data: bytes) -> list[Event]:
+        events = []
+        *lines, last = data.split(b"\n")
+        for line in lines:
+            self._rest += line
+            if not self._skipping and (event := _event_of(bytes(self._rest))) is not None:
+                events.append(event)
+            self._rest.clear()
+            self._skipping = False
+        self._rest += last
+        if len(self._rest) > EVENT_LINE_BYTES_MAX:
+            self._rest.clear()
+            self._skipping = True
+        return events
 
 
 def _event_of(line: bytes) -> Event | None:
