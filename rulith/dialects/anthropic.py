@@ -103,6 +103,15 @@ def _call(block: dict, ids: CallIds, body: str) -> ProposedCall:
     return ProposedCall(ids.mint(), name, given, replayed=json.dumps(given, ensure_ascii=False))
 
 
+def read_usage(body: bytes) -> Usage:
+    """The token figures in a response body. Raises Refused model_reply_unreadable."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refused("model_reply_unreadable", problem="it is not JSON") from None
+    return _usage(document.get("usage") if isinstance(document, dict) else None)
+
+
 def _usage(usage: object) -> Usage:
     if not isinstance(usage, dict):
         return Usage()

@@ -127,6 +127,15 @@ def _call(row: dict, ids: CallIds, body: bytes) -> ProposedCall:
     return ProposedCall(ids.mint(), name, arguments, replayed=json.dumps(arguments, ensure_ascii=False))
 
 
+def read_usage(body: bytes) -> Usage:
+    """The token figures in a response body. Raises Refused model_reply_unreadable."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refused("model_reply_unreadable", problem="it is not JSON") from None
+    return _usage(document.get("usage") if isinstance(document, dict) else None)
+
+
 def _usage(usage: object) -> Usage:
     if not isinstance(usage, dict):
         return Usage()

@@ -1,0 +1,148 @@
+"""One model turn's tool calls: judged here, sent in order, each answered exactly once.
+
+What cannot be a call of this surface is answered locally and never sent. After an answer
+that the model must read first (held, lost, gated, or showing an earlier outcome) the rest
+of the turn is not sent either.
+
+Source  the MCP surface, "Rest of a model turn"
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rulith.base.errors import Mismatch, Refused
+from rulith.dialects.transcript import CallResult, ProposedCall
+from rulith.runtime.answers import TOOLS, Answer, Kind, compact
+from rulith.runtime.events import Sink
+from rulith.runtime.line import BoardLine
+from rulith.runtime.settings import EXPLORATION
+from rulith.runtime.surface import HOST_FIELDS, RETIRED_FIELDS
+from rulith.runtime.unread import UnreadOutcomes
+
+GATES = ("operation_running", "previous_result_undelivered")
+
+
+@dataclass(frozen=True)
+class Pins:
+    """What the person fixed: a model's OpenCase cannot change it."""
+
+    case_type: str = ""
+    business_key: dict | None = None
+
+
+@dataclass
+class Served:
+    """A turn's results, one per call. `ended` names what ended the turn with them, if anything."""
+
+    results: list[CallResult]
+    ended: str = ""              # "", stopped, blocked
+    message: str = ""
+    codes: tuple[str, ...] = ()  # error codes the Board answered with
+
+
+class CallServer:
+    def __init__(self, line: BoardLine, pins: Pins, unread: UnreadOutcomes, *, emit: Sink) -> None:
+        self._line = line
+        self._pins = pins
+        self._unread = unread
+        self._emit = emit
+
+    async def serve(self, calls: Sequence[ProposedCall]) -> Served:
+        """Raises Refused credential_rejected, connection_replaced: nothing follows those."""
+        results: list[CallResult] = []
+        codes: list[str] = []
+        for index, call in enumerate(calls):
+            try:
+                result, suspends, code = await self._one(call)
+            except asyncio.CancelledError:
+                results.append(self._interrupted(call))
+                rest = [_local(later, Refused("turn_stopped")) for later in calls[index + 1:]]
+                return Served(results + rest, "stopped", "The turn was stopped.", tuple(codes))
+            except Mismatch as mismatch:
+                rest = [_local_code(later, "version_mismatch", "The gateway changed its contract; nothing was sent.")
+                        for later in calls[index:]]
+                return Served(results + rest, "blocked", str(mismatch), tuple(codes))
+            results.append(result)
+            if code:
+                codes.append(code)
+            if suspends:
+                rest = calls[index + 1:]
+                if rest:
+                    self._emit("queue-suspended", calls=[later.name for later in rest])
+                results.extend(_local(later, Refused("call_queue_suspended")) for later in rest)
+                break
+        return Served(results, codes=tuple(codes))
+
+    async def _one(self, call: ProposedCall) -> tuple[CallResult, bool, str]:
+        """The call's result, whether it suspends the rest, and the Board's error code."""
+        refusal = _not_a_call(call)
+        if refusal is not None:
+            self._emit("tool-call", callId=call.id, cmd=call.name, input=call.arguments or {})
+            result = _local(call, refusal)
+            self._emit("tool-result", callId=call.id, cmd=call.name, accepted=False, held=False, notExecuted=True,
+                       transportFailed=False, output=_refusal_body(call.name, _model_code(refusal), str(refusal)))
+            return result, False, ""
+        arguments = self._pinned(call)
+        before = self._line.session.last_strip
+        answer = await self._line.call(call.name, arguments, call_id=call.id)
+        showed_earlier = self._unread.take(answer, arguments, before)
+        result = CallResult(call.id, call.name, answer.text, answer.is_error)
+        return result, showed_earlier or _suspends(answer), answer.code
+
+    def _pinned(self, call: ProposedCall) -> dict:
+        """The call's arguments, with what the person fixed put into an OpenCase that creates."""
+        arguments = call.arguments or {}
+        if call.name != "OpenCase" or "caseId" in arguments:
+            return arguments
+        opened = {**arguments, "caseType": self._pins.case_type or arguments.get("caseType") or EXPLORATION}
+        if self._pins.business_key is not None:
+            opened["businessKey"] = self._pins.business_key
+        return opened
+
+    def _interrupted(self, call: ProposedCall) -> CallResult:
+        self._unread.interrupted(call.name, call.arguments or {}, self._line.session.last_strip)
+        return CallResult(call.id, call.name, compact({
+            "errorCode": "turn_stopped",
+            "teaching": "The person stopped the turn while this call was under way. It may or may not have run. Look for "
+                        "it in `operations` of the next answer before deciding anything."}), True)
+
+
+def _not_a_call(call: ProposedCall) -> Refused | None:
+    """Why a proposed call is answered here, or None when it may be sent."""
+    if call.name not in TOOLS:
+        return Refused("tool_not_carried", tool=call.name[:80])
+    if call.problem is not None:
+        return call.problem
+    for field in call.arguments or {}:
+        if field in RETIRED_FIELDS:
+            return Refused("retired_wire_field", field=field, tool=call.name)
+        if field in HOST_FIELDS:
+            return Refused("host_owned_field", field=field, tool=call.name)
+    return None
+
+
+def _suspends(answer: Answer) -> bool:
+    if answer.kind in (Kind.HELD, Kind.LOST, Kind.UNSENT, Kind.UNOBSERVED):
+        return True
+    if answer.tool == "QueryBoard":
+        return answer.kind is not Kind.ACCEPTED
+    return answer.kind is Kind.NOT_EXECUTED and answer.code in GATES
+
+
+def _model_code(refusal: Refused) -> str:
+    return "bad_command" if refusal.code == "number_out_of_range" else refusal.code
+
+
+def _refusal_body(tool: str, code: str, teaching: str) -> dict:
+    return {"accepted": False, "requestExecuted": False, "tool": tool, "errorCode": code, "teaching": teaching}
+
+
+def _local(call: ProposedCall, refusal: Refused) -> CallResult:
+    return _local_code(call, _model_code(refusal), str(refusal))
+
+
+def _local_code(call: ProposedCall, code: str, teaching: str) -> CallResult:
+    return CallResult(call.id, call.name, compact(_refusal_body(call.name, code, teaching)), True)
