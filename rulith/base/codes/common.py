@@ -15,6 +15,10 @@ CODES: dict[str, tuple[str, str]] = {
         "{where} has no canonical form: {problem}.",
         "Use text without lone surrogates, finite numbers, and string keys.",
     ),
+    "gateway_not_started": (
+        "The gateway of this home could not be started: {problem}.",
+        "Look at logs/gateway.log in the home, then try again; nothing was done.",
+    ),
     "order_refused": (
         "The order is refused: the field {field} {problem}.",
         "Correct input.json and run the job again; nothing was read, derived or written.",

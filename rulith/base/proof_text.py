@@ -1,0 +1,50 @@
+"""A proof tree as lines of text: conclusion on top, premises below, who said each leaf.
+
+Takes the proof nodes of the authority's API and of Terminal Receipts; adds nothing and
+judges nothing. One line per node, two columns of indentation per level.
+
+Source  protocol/, "proof node".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+OPERATORS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "idiv": "÷", "mod": "mod", "imod": "mod", "pow": "^"}
+
+
+def computation_text(row: dict) -> str:
+    """`1299 × 7 = 9093`, or `name(left, right) = result` where no sign is usual."""
+    op, left, result = row["op"], row.get("left"), row.get("result")
+    if op in OPERATORS and "right" in row:
+        return f"{left} {OPERATORS[op]} {row['right']} = {result}"
+    operands = ", ".join(str(row[side]) for side in ("left", "right") if side in row)
+    return f"{op}({operands}) = {result}"
+
+
+def said_by(node: dict) -> str:
+    """Where a conclusion comes from, in words: its rule, its receipt, a person, the law or an Agent."""
+    by = node.get("by", {})
+    kind = by.get("kind")
+    if kind == "rule":
+        whose = "" if by.get("law") else ", an Agent's rule"
+        return f"by the rule “{by.get('label') or by.get('id')}”{whose}"
+    if kind == "receipt":
+        return f"read by {by.get('tool')} from the Source {by.get('source')}, receipt of {by.get('at')}"
+    if kind == "action":
+        return f"effect of {by.get('action')}"
+    if kind == "law":
+        return f"set by the gateway ({by.get('what')})" if by.get("what") else "set by the gateway"
+    return "asserted by the Agent"
+
+
+def proof_lines(node: dict, depth: int = 0) -> Iterator[str]:
+    """The lines of `node`'s tree. The weakest premise is marked, a cut is said."""
+    mark = "  ← weakest premise" if node.get("witness") and depth else ""
+    yield f"{'  ' * depth}{node['text']}  [{node.get('tier', '?')}] {said_by(node)}{mark}"
+    for row in node.get("computed", ()):
+        yield f"{'  ' * (depth + 1)}{computation_text(row)}, exactly"
+    for premise in node.get("premises", ()):
+        yield from proof_lines(premise, depth + 1)
+    if node.get("cut"):
+        yield f"{'  ' * (depth + 1)}… more below, not shown"

@@ -1,0 +1,1 @@
+"""The roles of one home: its gateway found or started, its Worker and Agent handed what they need."""
