@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 
 from rulith.adapters.hands import Runnable
 from rulith.adapters.outcomes import Failed, Outcome, Withheld
@@ -145,11 +146,11 @@ class Driver:
     async def _carry_out(self, deeds: list[Deed]) -> None:
         for deed in deeds:
             if isinstance(deed, Send):
-                self._start(deed.answer, self._post(deed))
+                self._start(deed.answer, partial(self._post, deed))
             elif isinstance(deed, FetchSources):
-                self._start(SourcesCame, self._line.sources())
+                self._start(SourcesCame, self._line.sources)
             elif isinstance(deed, Run):
-                self._start(RunEnded, self._run(deed.runnable))
+                self._start(RunEnded, partial(self._run, deed.runnable))
             elif isinstance(deed, Abandon):
                 self._drop(deed.answer)
             elif isinstance(deed, Kill):
@@ -159,11 +160,11 @@ class Driver:
             elif isinstance(deed, Exit):
                 self._exit = deed.code
 
-    def _start(self, kind: type, work) -> None:
+    def _start(self, kind: type, work: Callable[[], Awaitable[Signal]]) -> None:
         assert kind not in self._tasks, f"two {kind.__name__} at once"
 
         async def bring() -> None:
-            happened = await work
+            happened = await work()
             self._inbox.append((kind, asyncio.current_task(), happened))
             self._woken.set()
 
