@@ -26,6 +26,8 @@ BUNDLES = {
         ("worker/schema.json", "worker/surface.json", "worker/vectors.json"),
     ),
 }
+SAID = {"integer": "integer within ±9007199254740991", "number": "exact number"}
+
 # Each process imports only the validators it needs: compiling them costs its start.
 MODULES = {
     "rulith/wire/contract_validators.py": ("tool", "worker"),
@@ -138,7 +140,7 @@ def _compiler(library: ModuleType) -> type:
             }
             test = " or ".join(tests[kind] for kind in kinds)
             with self.l(f"if not ({test}):"):
-                self.exc("{name} must be {}", " or ".join(kinds), rule="type")
+                self.exc("{name} must be {}", " or ".join(SAID.get(kind, kind) for kind in kinds), rule="type")
 
         def generate_one_of(self):
             branches = [self._resolved(branch) for branch in self._definition["oneOf"]]

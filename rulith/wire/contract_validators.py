@@ -59,7 +59,7 @@ def tool_OpenCase(data, at="data"):
       if data__businessKey_key not in []:
        data__businessKey_value = data__businessKey.get(data__businessKey_key)
        if not (isinstance(data__businessKey_value, str) or is_number(data__businessKey_value) or isinstance(data__businessKey_value, bool)):
-        raise Invalid(at + ".businessKey.{data__businessKey_key}".format(**locals()), "must be string or number or boolean")
+        raise Invalid(at + ".businessKey.{data__businessKey_key}".format(**locals()), "must be string or exact number or boolean")
    if data_keys:
     raise Invalid(at, "must not contain " + listed(data_keys))
  if 'caseId' in data:
@@ -197,7 +197,7 @@ def tool_ApplyBatch___definitions_args(data, at="data"):
    if data_key not in []:
     data_value = data.get(data_key)
     if not (isinstance(data_value, str) or is_number(data_value) or isinstance(data_value, bool)):
-     raise Invalid(at + ".{data_key}".format(**locals()), "must be string or number or boolean")
+     raise Invalid(at + ".{data_key}".format(**locals()), "must be string or exact number or boolean")
  return data
 
 
@@ -349,7 +349,7 @@ def tool_ApplyBatch___definitions_deriveaggregate(data, at="data"):
      data__where_keys.pop("equals")
      data__where__equals = data__where["equals"]
      if not (isinstance(data__where__equals, str) or is_number(data__where__equals) or isinstance(data__where__equals, bool)):
-      raise Invalid(at + ".where.equals", "must be string or number or boolean")
+      raise Invalid(at + ".where.equals", "must be string or exact number or boolean")
     if data__where_keys:
      raise Invalid(at + ".where", "must not contain " + listed(data__where_keys))
   if "group_by" in data_keys:
@@ -715,7 +715,7 @@ def tool_ApplyAction(data, at="data"):
      if data__args_key not in []:
       data__args_value = data__args.get(data__args_key)
       if not (isinstance(data__args_value, str) or is_number(data__args_value) or isinstance(data__args_value, bool)):
-       raise Invalid(at + ".args.{data__args_key}".format(**locals()), "must be string or number or boolean")
+       raise Invalid(at + ".args.{data__args_key}".format(**locals()), "must be string or exact number or boolean")
   if "target" in data_keys:
    data_keys.pop("target")
    data__target = data["target"]
@@ -824,7 +824,7 @@ def tool_QueryBoard(data, at="data"):
    data_keys.pop("limit")
    data__limit = data["limit"]
    if not (is_integer(data__limit)):
-    raise Invalid(at + ".limit", "must be integer")
+    raise Invalid(at + ".limit", "must be integer within ±9007199254740991")
    if isinstance(data__limit, (int, float)) and not isinstance(data__limit, bool):
     if data__limit < 0:
      raise Invalid(at + ".limit", "must be bigger than or equal to 0")
@@ -834,7 +834,7 @@ def tool_QueryBoard(data, at="data"):
    data_keys.pop("historyOffset")
    data__historyOffset = data["historyOffset"]
    if not (is_integer(data__historyOffset)):
-    raise Invalid(at + ".historyOffset", "must be integer")
+    raise Invalid(at + ".historyOffset", "must be integer within ±9007199254740991")
    if isinstance(data__historyOffset, (int, float)) and not isinstance(data__historyOffset, bool):
     if data__historyOffset < 0:
      raise Invalid(at + ".historyOffset", "must be bigger than or equal to 0")
@@ -874,7 +874,7 @@ def tool_ReadArtifact(data, at="data"):
    data_keys.pop("offset")
    data__offset = data["offset"]
    if not (is_integer(data__offset)):
-    raise Invalid(at + ".offset", "must be integer")
+    raise Invalid(at + ".offset", "must be integer within ±9007199254740991")
    if isinstance(data__offset, (int, float)) and not isinstance(data__offset, bool):
     if data__offset < 0:
      raise Invalid(at + ".offset", "must be bigger than or equal to 0")
@@ -884,7 +884,7 @@ def tool_ReadArtifact(data, at="data"):
    data_keys.pop("maxBytes")
    data__maxBytes = data["maxBytes"]
    if not (is_integer(data__maxBytes)):
-    raise Invalid(at + ".maxBytes", "must be integer")
+    raise Invalid(at + ".maxBytes", "must be integer within ±9007199254740991")
    if isinstance(data__maxBytes, (int, float)) and not isinstance(data__maxBytes, bool):
     if data__maxBytes < 1:
      raise Invalid(at + ".maxBytes", "must be bigger than or equal to 1")
@@ -1159,7 +1159,7 @@ def worker___definitions_fact(data, at="data"):
      if data__args_key not in []:
       data__args_value = data__args.get(data__args_key)
       if not (isinstance(data__args_value, str) or is_number(data__args_value) or isinstance(data__args_value, bool)):
-       raise Invalid(at + ".args.{data__args_key}".format(**locals()), "must be string or number or boolean")
+       raise Invalid(at + ".args.{data__args_key}".format(**locals()), "must be string or exact number or boolean")
   if data_keys:
    raise Invalid(at, "must not contain " + listed(data_keys))
  return data
@@ -1178,7 +1178,7 @@ def worker___definitions_grantpayload(data, at="data"):
    data_keys.pop("version")
    data__version = data["version"]
    if not (is_integer(data__version)):
-    raise Invalid(at + ".version", "must be integer")
+    raise Invalid(at + ".version", "must be integer within ±9007199254740991")
    if not (isinstance(data__version, (int, float)) and not isinstance(data__version, bool) and data__version == 2):
     raise Invalid(at + ".version", "must be same as const definition: 2")
   if "boardId" in data_keys:
@@ -1238,7 +1238,7 @@ def worker___definitions_digest(data, at="data"):
 
 def worker___definitions_generation(data, at="data"):
  if not (is_integer(data)):
-  raise Invalid(at, "must be integer")
+  raise Invalid(at, "must be integer within ±9007199254740991")
  if isinstance(data, (int, float)) and not isinstance(data, bool):
   if data < 1:
    raise Invalid(at, "must be bigger than or equal to 1")
@@ -1437,7 +1437,7 @@ def worker___definitions_artifactpolicy(data, at="data"):
 
 def worker___definitions_count(data, at="data"):
  if not (is_integer(data)):
-  raise Invalid(at, "must be integer")
+  raise Invalid(at, "must be integer within ±9007199254740991")
  if isinstance(data, (int, float)) and not isinstance(data, bool):
   if data < 1:
    raise Invalid(at, "must be bigger than or equal to 1")

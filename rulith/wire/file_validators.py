@@ -296,7 +296,7 @@ def capability___definitions_args(data, at="data"):
 
 def capability___definitions_scalar(data, at="data"):
  if not (isinstance(data, str) or is_number(data) or isinstance(data, bool)):
-  raise Invalid(at, "must be string or number or boolean")
+  raise Invalid(at, "must be string or exact number or boolean")
  return data
 
 
@@ -486,7 +486,7 @@ def capability___definitions_casetype(data, at="data"):
    data_keys.pop("deadline_s")
    data__deadlines = data["deadline_s"]
    if not (is_integer(data__deadlines)):
-    raise Invalid(at + ".deadline_s", "must be integer")
+    raise Invalid(at + ".deadline_s", "must be integer within ±9007199254740991")
    if isinstance(data__deadlines, (int, float)) and not isinstance(data__deadlines, bool):
     if data__deadlines < 1:
      raise Invalid(at + ".deadline_s", "must be bigger than or equal to 1")
@@ -797,7 +797,7 @@ def capability___definitions_decision(data, at="data"):
    data_keys.pop("people")
    data__people = data["people"]
    if not (is_integer(data__people)):
-    raise Invalid(at + ".people", "must be integer")
+    raise Invalid(at + ".people", "must be integer within ±9007199254740991")
    if isinstance(data__people, (int, float)) and not isinstance(data__people, bool):
     if data__people < 1:
      raise Invalid(at + ".people", "must be bigger than or equal to 1")
@@ -807,7 +807,7 @@ def capability___definitions_decision(data, at="data"):
    data_keys.pop("expires_s")
    data__expiress = data["expires_s"]
    if not (is_integer(data__expiress)):
-    raise Invalid(at + ".expires_s", "must be integer")
+    raise Invalid(at + ".expires_s", "must be integer within ±9007199254740991")
    if isinstance(data__expiress, (int, float)) and not isinstance(data__expiress, bool):
     if data__expiress < 1:
      raise Invalid(at + ".expires_s", "must be bigger than or equal to 1")
@@ -1180,7 +1180,7 @@ def constitution___definitions_args(data, at="data"):
    if data_key not in []:
     data_value = data.get(data_key)
     if not (isinstance(data_value, str) or is_number(data_value) or isinstance(data_value, bool)):
-     raise Invalid(at + ".{data_key}".format(**locals()), "must be string or number or boolean")
+     raise Invalid(at + ".{data_key}".format(**locals()), "must be string or exact number or boolean")
   data_len = len(data)
   if data_len != 0:
    data_property_names = True

@@ -131,7 +131,7 @@ def result___definitions_artifactwindow(data, at="data"):
    data_keys.pop("offset")
    data__offset = data["offset"]
    if not (is_integer(data__offset)):
-    raise Invalid(at + ".offset", "must be integer")
+    raise Invalid(at + ".offset", "must be integer within ±9007199254740991")
    if isinstance(data__offset, (int, float)) and not isinstance(data__offset, bool):
     if data__offset < 0:
      raise Invalid(at + ".offset", "must be bigger than or equal to 0")
@@ -141,7 +141,7 @@ def result___definitions_artifactwindow(data, at="data"):
    data_keys.pop("nextOffset")
    data__nextOffset = data["nextOffset"]
    if not (is_integer(data__nextOffset) or data__nextOffset is None):
-    raise Invalid(at + ".nextOffset", "must be integer or null")
+    raise Invalid(at + ".nextOffset", "must be integer within ±9007199254740991 or null")
    if isinstance(data__nextOffset, (int, float)) and not isinstance(data__nextOffset, bool):
     if data__nextOffset < 0:
      raise Invalid(at + ".nextOffset", "must be bigger than or equal to 0")
@@ -151,7 +151,7 @@ def result___definitions_artifactwindow(data, at="data"):
    data_keys.pop("totalBytes")
    data__totalBytes = data["totalBytes"]
    if not (is_integer(data__totalBytes)):
-    raise Invalid(at + ".totalBytes", "must be integer")
+    raise Invalid(at + ".totalBytes", "must be integer within ±9007199254740991")
    if isinstance(data__totalBytes, (int, float)) and not isinstance(data__totalBytes, bool):
     if data__totalBytes < 0:
      raise Invalid(at + ".totalBytes", "must be bigger than or equal to 0")
@@ -186,7 +186,7 @@ def result___definitions_artifactwindow(data, at="data"):
     data_keys.pop("nextOffset")
     data__nextOffset = data["nextOffset"]
     if not (is_integer(data__nextOffset)):
-     raise Invalid(at + ".nextOffset", "must be integer")
+     raise Invalid(at + ".nextOffset", "must be integer within ±9007199254740991")
  else:
   data_is_dict = isinstance(data, dict)
   if data_is_dict:
@@ -911,7 +911,7 @@ def result___definitions_view(data, at="data"):
      data__cases_keys.pop("total")
      data__cases__total = data__cases["total"]
      if not (is_integer(data__cases__total)):
-      raise Invalid(at + ".cases.total", "must be integer")
+      raise Invalid(at + ".cases.total", "must be integer within ±9007199254740991")
      if isinstance(data__cases__total, (int, float)) and not isinstance(data__cases__total, bool):
       if data__cases__total < 0:
        raise Invalid(at + ".cases.total", "must be bigger than or equal to 0")
@@ -993,7 +993,7 @@ def result___definitions_view(data, at="data"):
    data_keys.pop("total")
    data__total = data["total"]
    if not (is_integer(data__total)):
-    raise Invalid(at + ".total", "must be integer")
+    raise Invalid(at + ".total", "must be integer within ±9007199254740991")
    if isinstance(data__total, (int, float)) and not isinstance(data__total, bool):
     if data__total < 0:
      raise Invalid(at + ".total", "must be bigger than or equal to 0")
@@ -1065,7 +1065,7 @@ def result___definitions_node(data, at="data"):
      if data__args_key not in []:
       data__args_value = data__args.get(data__args_key)
       if not (isinstance(data__args_value, str) or is_number(data__args_value) or isinstance(data__args_value, bool)):
-       raise Invalid(at + ".args.{data__args_key}".format(**locals()), "must be string or number or boolean")
+       raise Invalid(at + ".args.{data__args_key}".format(**locals()), "must be string or exact number or boolean")
   if "negated" in data_keys:
    data_keys.pop("negated")
    data__negated = data["negated"]
@@ -1314,7 +1314,7 @@ def result___definitions_progressmeta(data, at="data"):
 
 def result___definitions_ordinal(data, at="data"):
  if not (is_integer(data)):
-  raise Invalid(at, "must be integer")
+  raise Invalid(at, "must be integer within ±9007199254740991")
  if isinstance(data, (int, float)) and not isinstance(data, bool):
   if data < 1:
    raise Invalid(at, "must be bigger than or equal to 1")
