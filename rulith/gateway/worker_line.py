@@ -21,27 +21,17 @@ from rulith.base.json_text import read_json
 from rulith.gateway.authority import Authority, token_hash
 from rulith.gateway.worker_work import Holder, WorkerWork
 from rulith.net.messages import Request, Response, json_response
-from rulith.wire.lease import (WORKER_ID, Fence, LeasePolicy, admit_holder, admit_poll, is_generation, release_fence)
+from rulith.wire.contract import validate
+from rulith.wire.lease import Fence, LeasePolicy, admit_holder, admit_poll, is_generation, release_fence
 from rulith.wire.manifest import read_descriptors
 
 PATH, SOURCES_PATH = "/work", "/work/sources"
 GATEWAY = {"kind": "gateway"}
 ACTION = "action"
-WORK_TYPES = (ACTION, "verification", "review", "evidence")
 GENERATION_DIGITS_MAX = 16
 
-# operation kind -> (required members, optional members), beside `kind`
-MEMBERS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "Poll": (frozenset({"workerId", "tools"}), frozenset({"workerGeneration", "inputAdoption"})),
-    "ClaimWork": (frozenset({"workType", "id", "workerId", "workerGeneration"}), frozenset({"executionGrant"})),
-    "ReportWork": (frozenset({"workType", "workerId", "workerGeneration"}),
-                   frozenset({"id", "ok", "executionGrant", "result", "reason", "facts", "artifacts", "completionStage",
-                              "undeliverable", "outcome", "tier", "evidenceRefs", "material", "source", "exhibit",
-                              "tool", "norm", "invocation", "requestDigest", "expectedPolicyFingerprint", "verdict",
-                              "citedClause", "feature"})),
-    "RenewLease": (frozenset({"workerId", "workerGeneration"}), frozenset()),
-    "ReleaseLease": (frozenset({"workerId", "workerGeneration"}), frozenset()),
-}
+SHAPES = {"Poll": "poll", "ClaimWork": "claimWork", "ReportWork": "reportWork", "RenewLease": "renewLease",
+          "ReleaseLease": "releaseLease"}      # operation kind -> its shape in the contract
 
 
 class Malformed(Exception):
@@ -192,7 +182,9 @@ class WorkerLine:
         self._advertise(connection_id, descriptors)
         holder = Holder(connection_id, key, worker_id, admission.fence.generation)
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._poll_hold_s
+        # A Poll that states no generation is answered at once: until then its sender holds nothing it could
+        # renew, or release when it is told to stop.
+        deadline = loop.time() + (self._poll_hold_s if "workerGeneration" in operation else 0)
         while True:
             if self._fence(connection_id) != admission.fence:
                 raise Refused("worker_lease_superseded")
@@ -307,32 +299,13 @@ def _operation(request: Request) -> dict:
         raise Malformed("The body is exactly {\"operation\": {…}}.")
     operation = body["operation"]
     kind = operation.get("kind")
-    if kind not in MEMBERS:
-        raise Malformed(f"The operation kind is one of {', '.join(MEMBERS)}.")
-    required, optional = MEMBERS[kind]
-    given = set(operation) - {"kind"}
-    if missing := sorted(required - given):
-        raise Malformed(f"{kind} lacks {', '.join(missing)}.")
-    if unknown := sorted(given - required - optional):
-        raise Malformed(f"{kind} has the unknown member {', '.join(unknown)[:200]}.")
-    worker_id, generation = operation["workerId"], operation.get("workerGeneration")
-    if not isinstance(worker_id, str) or not WORKER_ID.fullmatch(worker_id):
-        raise Malformed("workerId is wkr_ and 8 to 80 letters, digits, - or _.")
-    if "workerGeneration" in operation and not is_generation(generation):
-        raise Malformed("workerGeneration is a whole number from 1 to 9007199254740991.")
-    if kind in ("ClaimWork", "ReportWork"):
-        _check_work(kind, operation)
+    if not isinstance(kind, str) or kind not in SHAPES:
+        raise Malformed(f"The operation kind is one of {', '.join(SHAPES)}.")
+    try:
+        validate(SHAPES[kind], operation)
+    except Refused as refusal:
+        raise Malformed(refusal.teaching) from None
     return operation
-
-
-def _check_work(kind: str, operation: dict) -> None:
-    if operation["workType"] not in WORK_TYPES:
-        raise Malformed(f"workType is one of {', '.join(WORK_TYPES)}.")
-    if operation["workType"] != ACTION:
-        return
-    for member in ("id", "executionGrant"):
-        if not isinstance(operation.get(member), str) or not operation[member]:
-            raise Malformed(f"{kind} of action work needs {member} as text.")
 
 
 def _check_header_identity(request: Request, operation: dict) -> None:
