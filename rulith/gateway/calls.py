@@ -21,6 +21,7 @@ from rulith.board.operations import DONE, NEEDS_PERSON, REFUSED, WAITING, Operat
 from rulith.board.shapes import BoardPlan, ExternalPlan
 from rulith.gateway.authority import AgentState, Authority
 from rulith.gateway.receipts import TerminalReceipts
+from rulith.wire.contract import wire_code
 from rulith.wire.jsonrpc import encode_text
 from rulith.wire.mcp_server import SURFACE, Call, Session
 
@@ -99,7 +100,7 @@ class ToolCalls:
     async def refuse_unexecuted(self, session: Session, call: Call, tool: str, refusal: Refused) -> dict:
         """The answer of a call that was not executed: no operation, no ordinal, the same again if repeated."""
         body: dict = {"accepted": False, "requestExecuted": False, "tool": tool,
-                      "errorCode": refusal.code, "teaching": refusal.teaching}
+                      "errorCode": wire_code(refusal.code), "teaching": refusal.teaching}
         if tool == READ_TOOL:
             del body["tool"]
         if tool in BOARD_TOOLS or (tool == READ_TOOL and refusal.code not in DISCLOSURE_CODES):
@@ -168,7 +169,7 @@ class ToolCalls:
             public: dict = {"accepted": True, "result": result}
             settled: dict = {"state": DONE, "result": public, "summary": _summary(tool, result)}
         else:
-            public = {"accepted": False, "errorCode": refusal.code, "teaching": refusal.teaching}
+            public = {"accepted": False, "errorCode": wire_code(refusal.code), "teaching": refusal.teaching}
             settled = {"state": REFUSED, "result": public, "summary": refusal.teaching[:500], "reason": refusal.teaching[:500]}
         ordinal = state.operations.last_ordinal + 1
         case_ids = affected or self._case_ids(state, tool, arguments)

@@ -30,7 +30,7 @@ from rulith.gateway.worker_work import WorkerWork
 from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.net.server import Server, serve
 from rulith.store.ledger import Ledger
-from rulith.wire.contract import check_tool_input, mcp_tools
+from rulith.wire.contract import check_arguments, mcp_contract
 
 SERVER_INFO = {"name": "rulith-gateway", "version": VERSION}
 
@@ -46,11 +46,12 @@ class Gateway:
         self.authority = authority
         self.genesis = genesis
         self._code = mint_setup_code()
-        tools = mcp_tools()
+        contract = mcp_contract()
         receipts = TerminalReceipts(authority, signer)
-        self.calls = ToolCalls(authority, receipts, names=tuple(tool["name"] for tool in tools),
-                               check_input=check_tool_input, hold_s=settings.hold_s)
-        self.surface = McpSurface(authority, self.calls, tools=tools, server_info=SERVER_INFO,
+        self.calls = ToolCalls(authority, receipts, names=contract.tool_names, check_input=check_arguments,
+                               hold_s=settings.hold_s)
+        self.surface = McpSurface(authority, self.calls, tools=[tool.listing() for tool in contract.tools],
+                                  server_info=SERVER_INFO,
                                   required_client={"package": "rulith", "version": VERSION,
                                                    "install": f"npm install --global rulith@{VERSION}"})
         self.line = WorkerLine(authority, WorkerWork(authority, settled=self.calls.note_affected),
