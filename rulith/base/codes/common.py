@@ -19,6 +19,7 @@ CODES: dict[str, tuple[str, str]] = {
         "The gateway of this home could not be started: {problem}.",
         "Look at logs/gateway.log in the home, then try again; nothing was done.",
     ),
+    "demo_folder": ("The folder {path} cannot be used for the demo: {problem}.", "Name another folder, or move that one away."),
     "order_refused": (
         "The order is refused: the field {field} {problem}.",
         "Correct input.json and run the job again; nothing was read, derived or written.",
