@@ -1,0 +1,132 @@
+"""The door of the Agent: command line and settings in, one run, exit status out.
+
+On a terminal progress goes to stderr and the result to stdout; with a parent (stdio mode)
+events go to it and stdout carries nothing else. Ctrl-C and SIGTERM end a run cleanly.
+
+Exit  see rulith.runtime.outcome
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Sequence
+
+from rulith.base.clock import SystemClock
+from rulith.base.errors import Mismatch, Refused
+from rulith.procs.child import Settings, emit, read_settings, watch_parent
+from rulith.runtime.chat import LoopThread, chat
+from rulith.runtime.events import TerminalLines, nobody
+from rulith.runtime.options import USAGE, Options, parse
+from rulith.runtime.outcome import INTERRUPTED, TERMINATED, RunResult, failed
+from rulith.runtime.run import AgentRun, Told, check_built, is_chat, run_to_end
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one Agent; the exit status."""
+    try:
+        parse(list(argv))
+        settings = read_settings()
+        options = parse([*argv, *settings.args])
+        if options.help:
+            sys.stdout.write(USAGE)
+            return 0
+        check_built(options, settings)
+        if is_chat(options):
+            return _chat(options, settings)
+    except Refused as refusal:
+        return _tell(failed(refusal), Options())
+    return _tell(asyncio.run(_one_shot(options, settings)), options)
+
+
+def _told(options: Options, settings: Settings) -> Told:
+    def line(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    progress = nobody if options.quiet else TerminalLines(line)
+    return Told(emit if settings.attached else progress, nobody_log if options.quiet else line)
+
+
+def nobody_log(text: str) -> None:
+    """The log of a quiet run."""
+
+
+def _tell(result: RunResult, options: Options) -> int:
+    """The end of a run: to the parent, to a script, to a person."""
+    document = result.document()
+    emit("end", **document)
+    if options.as_json:
+        print(json.dumps(document, ensure_ascii=False), flush=True)
+    elif result.exit == 0:
+        text = result.facts.get("text")
+        print(f"{text}\n{result.message}" if text else result.message, flush=True)
+    if result.exit != 0 or options.as_json and not options.quiet:
+        print(result.message, file=sys.stderr, flush=True)
+    return result.exit
+
+
+async def _one_shot(options: Options, settings: Settings) -> RunResult:
+    run = AgentRun(options, settings, _told(options, settings), clock=SystemClock())
+    work = asyncio.ensure_future(run_to_end(run))
+    ended_by: list[int] = []
+
+    def end(status: int) -> None:
+        ended_by.append(status)
+        work.cancel()
+
+    _on_signals(end)
+    parent = asyncio.ensure_future(_heed_parent(lambda: end(TERMINATED)))
+    try:
+        result = await work
+    except asyncio.CancelledError:
+        result = RunResult("stopped", TERMINATED, "The run was stopped.")
+    finally:
+        parent.cancel()
+    if ended_by:
+        result.exit = ended_by[0]
+    for label in run.unread.labels():
+        print(f"Outcome not read: {label}", file=sys.stderr)
+    return result
+
+
+def _on_signals(end) -> None:
+    loop = asyncio.get_running_loop()
+    for number, status in ((signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)):
+        try:
+            loop.add_signal_handler(number, end, status)
+        except NotImplementedError:      # Windows: KeyboardInterrupt and the parent's word remain
+            return
+
+
+async def _heed_parent(end) -> None:
+    async for operation in watch_parent():
+        if operation in ("stop", "eof"):
+            end()
+            return
+
+
+def _chat(options: Options, settings: Settings) -> int:
+    """A chat on this terminal; its exit status."""
+    if settings.attached:
+        raise Refused("usage", problem="a chat needs a terminal; give a task")
+    run = AgentRun(options, settings, _told(options, settings), clock=SystemClock())
+    with LoopThread() as thread:
+        try:
+            signal.signal(signal.SIGTERM, _raise_terminated)
+            thread.ask(run.prepare())
+            chat(run.turn, thread)
+            return 0
+        except (Refused, Mismatch) as problem:
+            return _tell(failed(problem), options)
+        except SystemExit:
+            return TERMINATED
+        finally:
+            thread.ask(run.end())
+            for label in run.unread.labels():
+                print(f"Outcome not read: {label}", file=sys.stderr)
+
+
+def _raise_terminated(number: int, frame: object) -> None:
+    raise SystemExit(TERMINATED)
