@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 from rulith.base.canonical import canonical_bytes
 from rulith.store.failures import StoreFailed
@@ -40,7 +39,7 @@ class MemoryLedger:
         if self.fail_next:
             raise self.fail_next.pop(0)
         for row, body_bytes in self._staged:
-            kept = replace(row, body=json.loads(body_bytes), position=len(self._rows) + 1)
+            kept = row._replace(body=json.loads(body_bytes), position=len(self._rows) + 1)
             self._rows.append((kept, body_bytes))
         self._staged.clear()
 
