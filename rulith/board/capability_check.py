@@ -18,13 +18,17 @@ PROBLEMS_SHOWN = 40
 NODE, ROOT_VARIABLE = "?rulith_node", "?root"
 
 
+def acceptance_rule_id(release: Release, acceptance_id: str) -> str:
+    return f"{release.name}/acceptance/{acceptance_id}"
+
+
 def acceptance_rule(release: Release, acceptance: Acceptance) -> Rule:
     """The law rule that concludes acceptance_met(node) for every task node with this test."""
     test = release.test_name(acceptance.id)
     when = (Literal.of(ACCEPTANCE, {"node": NODE, "test": test}),
             Literal.of(SUBGOAL_OF, {"child": NODE, "parent": ROOT_VARIABLE}),
             *acceptance.when)
-    return Rule(f"{release.name}/acceptance/{acceptance.id}", acceptance.label, when,
+    return Rule(acceptance_rule_id(release, acceptance.id), acceptance.label, when,
                 (Literal.of(ACCEPTANCE_MET, {"node": NODE}),))
 
 
@@ -60,7 +64,7 @@ def read_release(document: object) -> Release:
 def _check_engine(release: Release, problems: list[Problem]) -> None:
     places = {rule.id: f"rules[{index}]" for index, rule in enumerate(release.rules)}
     for index, acceptance in enumerate(release.acceptance):
-        places[f"{release.name}/acceptance/{acceptance}"] = f"acceptance[{index}]"
+        places[acceptance_rule_id(release, acceptance)] = f"acceptance[{index}]"
     sound = []
     for rule in law_rules(release):
         try:

@@ -91,6 +91,7 @@ CODES: dict[str, tuple[str, str]] = {
         "Close them first; an open Case stays on the Release it opened with.",
     ),
     "release_conflict": ("{capability} cannot be installed: {problem}.", "Rename what clashes, or remove the other Capability."),
+    "stale_revision": ("{what} is not the one that was asked for.", "Start again at the first page."),
     # Registry
     "genesis_over": ("This ledger has rows already; only an empty one is seeded.", "Use the Console to add what is missing."),
     "not_authorized": ("{act} needs {needs}.", "{instead}"),

@@ -1,0 +1,368 @@
+"""Actions: which are ready, how they bind, what they bring about.
+
+An Action is applicable when its preconditions bind every argument in exactly one way for
+the Case it is meant for. A Board Action settles at once; an external one becomes an
+ExternalPlan whose bytes are then approved, granted and digested unchanged.
+
+Refuses to know: whether a decision was made, whether a Worker answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rulith.base.canonical import canonical_text, number_text
+from rulith.base.errors import Refused
+from rulith.board.capability import type_of
+from rulith.board.cases import case_of_root, check_running, matching_atoms, writable_cases
+from rulith.board.proofs import proof_tree
+from rulith.board.release import ActionSpec
+from rulith.board.shapes import BoardPlan, ExternalPlan, Policy, Source, ToolLock, args_text, weaker
+from rulith.board.state import ASSERTED, EFFECT, BoardState, Case, Fact
+from rulith.rules.safety import joins
+from rulith.rules.terms import Atom, Literal, Scalar, normalise
+
+CANDIDATES_SHOWN = 4
+BINDINGS_MAX = 50          # more ways than this are all "ambiguous"
+KNOWN_SHOWN = 20
+WHY_MAX = 200
+ROOT = "?root"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to bind an Action for one Case."""
+
+    case: Case
+    args: Mapping[str, Scalar]
+    bindings: Mapping[str, Scalar]
+
+
+# --- naming ----------------------------------------------------------------------------
+
+
+def find_action(state: BoardState, name: object) -> ActionSpec:
+    """A Capability's Action by its full id, or one an Agent defined by name or node id."""
+    spec = state.actions.get(name) if isinstance(name, str) else None
+    if spec is not None:
+        return spec
+    for each in state.agent_actions.values():
+        if name in (each.id, each.spec.id):
+            return each.spec
+    known = [*state.actions, *(each.spec.id for each in state.agent_actions.values())]
+    raise Refused("unknown_action", action=name, known=", ".join(known[:KNOWN_SHOWN]) or "none is defined")
+
+
+def is_agents_own(state: BoardState, spec: ActionSpec) -> bool:
+    return state.actions.get(spec.id) is not spec
+
+
+def target_cases(state: BoardState, target: object, focus: Sequence[str]) -> list[Case]:
+    """The Cases an Action may be bound for: the target's own, else the running ones in focus."""
+    if target:
+        return [check_running(case_of_root(state, target))]
+    return writable_cases(state, focus)
+
+
+# --- binding ---------------------------------------------------------------------------
+
+
+def read_args(spec: ActionSpec, given: object) -> tuple[dict[str, Scalar], str | None]:
+    """The stated arguments, normalised, and the Source named beside them."""
+    expected = ", ".join(f"{name}: {kind}" for name, kind in spec.params.items()) or "no argument"
+    if spec.source_types:
+        expected += ", and `source`"
+    if not isinstance(given, Mapping):
+        raise Refused("invalid_params", action=spec.id, problem="they are not an object", expected=expected)
+    args: dict[str, Scalar] = {}
+    source = None
+    for name, value in given.items():
+        if name == "source":
+            if not isinstance(value, str) or not value:
+                raise Refused("invalid_params", action=spec.id, problem="source is not a name", expected=expected)
+            source = value
+            continue
+        kind = spec.params.get(name)
+        if kind is None and not is_agents_own_param(spec, name):
+            raise Refused("invalid_params", action=spec.id, problem=f"{name} is unknown", expected=expected)
+        args[name] = normalise(value, f"{spec.id}.{name}")
+        if kind is not None and not _fits(value, kind):
+            raise Refused("invalid_params", action=spec.id, problem=f"{name} is not a {kind.rstrip('?')}", expected=expected)
+    return args, source
+
+
+def is_agents_own_param(spec: ActionSpec, name: str) -> bool:
+    """An Action defined in a batch has no parameter list: its preconditions' variables are its slots."""
+    return not spec.release and any(f"?{name}" in literal.variables() for literal in spec.preconditions)
+
+
+def _fits(value: object, kind: str) -> bool:
+    plain = kind.rstrip("?")
+    return type_of(value) == plain or (plain == "number" and type_of(value) == "string" and type_of(normalise(value)) == "number")
+
+
+def candidates(state: BoardState, spec: ActionSpec, cases: Sequence[Case], args: Mapping[str, Scalar]) -> list[Candidate]:
+    """Every distinct way to bind `spec` for these Cases under the stated arguments, at most BINDINGS_MAX."""
+    given = {f"?{name}": value for name, value in args.items()}
+    names = list(spec.params) if spec.release else sorted(
+        {variable[1:] for literal in spec.preconditions for variable in literal.variables()} - {ROOT[1:]})
+    found, seen = [], set()
+    for case in cases:
+        for bindings in state.program.solve(spec.preconditions, {ROOT: case.root, **given}, limit=BINDINGS_MAX):
+            values = {name: bindings[f"?{name}"] for name in names if f"?{name}" in bindings}
+            if any(name not in values for name in spec.required_params):
+                continue
+            effects = tuple(literal.under(bindings).text() for literal in spec.effects)
+            key = (case.root, canonical_text(values), effects)
+            if key not in seen:
+                seen.add(key)
+                found.append(Candidate(case, values, bindings))
+        if len(found) >= BINDINGS_MAX or not any(ROOT in literal.variables() for literal in spec.preconditions):
+            break       # an Action that names no root binds the same way for every Case
+    return found
+
+
+def unmet(state: BoardState, spec: ActionSpec, case: Case, args: Mapping[str, Scalar]) -> str:
+    """Why `spec` does not bind for `case`: the first precondition, as written, that leaves no way."""
+    given: dict[str, Scalar] = {ROOT: case.root, **{f"?{name}": value for name, value in args.items()}}
+    body: list[Literal] = []
+    for literal in [*(each for each in spec.preconditions if joins(each)),
+                    *(each for each in spec.preconditions if not joins(each))]:
+        best = next(iter(state.program.solve(body, given, limit=1)), given) if body else given
+        body.append(literal)
+        if next(iter(state.program.solve(body, given, limit=1)), None) is None:
+            shown = literal.under(best)
+            if literal.naf:
+                there = next(matching_atoms(state, Literal(shown.predicate, shown.args, shown.negated)), None)
+                return f"{there.text() if there is not None else shown.text()} holds already"
+            return f"{shown.text()} does not hold"
+    missing = [name for name in spec.required_params if name not in args]
+    return f"{', '.join(missing)} is bound by no precondition and was not given" if missing else "its arguments fit no fact"
+
+
+def choose(state: BoardState, spec: ActionSpec, target: object, focus: Sequence[str], args: Mapping[str, Scalar]) -> Candidate:
+    cases = target_cases(state, target, focus)
+    found = candidates(state, spec, cases, args)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Refused("ambiguous_action", action=spec.id, count=f"{len(found)} or more" if len(found) >= BINDINGS_MAX else len(found))
+    raise Refused("precondition_not_met", action=spec.id, problem=unmet(state, spec, cases[0], args))
+
+
+# --- Sources and Tools -----------------------------------------------------------------
+
+
+def tool_problem(spec: ActionSpec, connection_id: str, policy: Policy) -> str | None:
+    """Why this Connection cannot run the Action's Tool, or None."""
+    lock = policy.locks.get((connection_id, spec.tool))
+    if lock is None:
+        return f"{spec.tool} is not locked on the Connection"
+    problem = descriptor_problem(spec, lock)
+    if problem is not None:
+        return problem
+    advertised = policy.live.get(connection_id)
+    if advertised is not None and advertised.get(spec.tool) != lock.digest:
+        return (f"the Worker on the line does not offer {spec.tool}" if spec.tool not in advertised
+                else f"the Worker on the line offers another {spec.tool} than the locked one")
+    return None
+
+
+def descriptor_problem(spec: ActionSpec, lock: ToolLock) -> str | None:
+    """Where the locked Tool's own declaration and the Action's differ."""
+    descriptor = lock.descriptor
+    if descriptor.get("kind") not in (None, spec.kind):
+        return f"{spec.tool} is a {descriptor['kind']} Tool and the Action says {spec.kind}"
+    if "params" in descriptor and dict(descriptor["params"]) != dict(spec.params):
+        return f"{spec.tool} takes other arguments than the Action"
+    if "returns" in descriptor and not all(_returned(row, descriptor["returns"]) for row in spec.returns):
+        return f"{spec.tool} returns other rows than the Action"
+    if "sourceTypes" in descriptor and not set(spec.source_types) <= set(descriptor["sourceTypes"]):
+        return f"{spec.tool} accepts other Source types than the Action"
+    return None
+
+
+def _returned(row: Mapping, declared: Sequence[Mapping]) -> bool:
+    return any(each["predicate"] == row["predicate"] and dict(each["args"]) == dict(row["args"]) for each in declared)
+
+
+def usable_sources(spec: ActionSpec, policy: Policy) -> list[Source]:
+    """Sources of an accepted type that may attest every returned predicate and whose Connection can run the Tool."""
+    return [source for source in policy.sources
+            if source.type in spec.source_types
+            and all(source.may_attest(row["predicate"]) for row in spec.returns)
+            and tool_problem(spec, source.connection_id, policy) is None]
+
+
+def setup_problem(spec: ActionSpec, policy: Policy) -> str | None:
+    """What keeps every Source or Connection from serving this Action, or None."""
+    if not spec.source_types:
+        connections = list(dict.fromkeys(connection for connection, tool in policy.locks if tool == spec.tool))
+        problems = [tool_problem(spec, connection, policy) for connection in connections]
+        return None if None in problems else (problems[0] if problems else f"{spec.tool} is locked on no Connection")
+    if usable_sources(spec, policy):
+        return None
+    typed = [source for source in policy.sources if source.type in spec.source_types]
+    if not typed:
+        return f"no Source of type {' or '.join(spec.source_types)} is bound"
+    for source in typed:
+        problem = tool_problem(spec, source.connection_id, policy)
+        if problem is not None:
+            return problem
+    return f"Source {typed[0].name} may not attest {', '.join(row['predicate'] for row in spec.returns)}"
+
+
+def select_source(spec: ActionSpec, name: str | None, policy: Policy) -> Source | None:
+    usable = usable_sources(spec, policy)
+    names = ", ".join(source.name for source in usable)
+    if not spec.source_types:
+        if name is not None:
+            raise Refused("invalid_params", action=spec.id, problem="it takes no Source", expected="no `source`")
+        problem = setup_problem(spec, policy)
+        if problem is not None:
+            raise Refused("needs_setup", action=spec.id, problem=problem)
+        return None
+    if not usable:
+        raise Refused("needs_setup", action=spec.id, problem=setup_problem(spec, policy))
+    if name is None:
+        raise Refused("source_needed", action=spec.id, sources=names)
+    found = policy.source(name)
+    if found is None or found not in usable:
+        got = "not bound here" if found is None else f"of type {found.type}, or may not serve it"
+        raise Refused("source_wrong_type", action=spec.id, accepts=" or ".join(spec.source_types), source=name, got=got, sources=names)
+    return found
+
+
+# --- planning --------------------------------------------------------------------------
+
+
+def plan(state: BoardState, action: object, args: object, target: object, policy: Policy,
+         focus: Sequence[str]) -> BoardPlan | ExternalPlan:
+    """The one way this Action may be applied now. Raises Refused where there is none or more than one."""
+    spec = find_action(state, action)
+    stated, source_name = read_args(spec, args if args is not None else {})
+    if not spec.is_external:
+        if source_name is not None:
+            raise Refused("invalid_params", action=spec.id, problem="it is a Board Action and takes no Source", expected="no `source`")
+        chosen = choose(state, spec, target, focus, stated)
+        return BoardPlan(spec.id, chosen.args, chosen.case.root, (chosen.case.case_id,))
+    chosen = choose(state, spec, target, focus, stated)
+    source = select_source(spec, source_name, policy)
+    served = {name: _served(value, spec.params[name]) for name, value in chosen.args.items()}
+    if source is not None:
+        served["source"] = source.name
+    connection = source.connection_id if source is not None else next(
+        name for name, tool in policy.locks if tool == spec.tool and tool_problem(spec, name, policy) is None)
+    lock = policy.locks[connection, spec.tool]
+    return ExternalPlan(
+        action=spec.id, tool=spec.tool, kind=spec.kind, args=served, args_text=args_text(served),
+        target=chosen.case.root, tool_spec_text=tool_spec_text(spec), source_record_id=source.name if source else "",
+        connection_id=connection, tool_digest=lock.digest, decision=spec.decision,
+        premises=tuple(premises(state, spec, chosen)), case_ids=(chosen.case.case_id,), returns=spec.returns,
+        effects=tuple(literal.under(chosen.bindings).json() for literal in spec.effects), release=spec.release,
+        worker_online=policy.live.get(connection, {}).get(spec.tool) == lock.digest)
+
+
+def _served(value: Scalar, kind: str) -> Scalar:
+    """A value as its parameter's type wants it: a text that looked like a number is text again."""
+    if kind.rstrip("?") == "string" and type_of(value) == "number":
+        return number_text(value)
+    if type_of(value) != kind.rstrip("?"):
+        raise Refused("invalid_params", action="the Action", problem=f"{value!r} is not a {kind.rstrip('?')}", expected=kind)
+    return value
+
+
+def tool_spec_text(spec: ActionSpec) -> str:
+    return canonical_text({
+        "name": spec.id, "kind": spec.kind, "impl": "worker-tool", "params": dict(spec.params), "exec": spec.tool,
+        "sourceTypes": sorted(spec.source_types), "returns": [dict(row) for row in spec.returns]})
+
+
+def premise_atoms(state: BoardState, spec: ActionSpec, chosen: Candidate) -> list[Atom]:
+    """The facts the bound preconditions matched, in written order."""
+    found: dict[Atom, None] = {}
+    for literal in spec.preconditions:
+        if joins(literal):
+            atom = next(matching_atoms(state, literal.under(chosen.bindings)), None)
+            if atom is not None:
+                found[atom] = None
+    return list(found)
+
+
+def premises(state: BoardState, spec: ActionSpec, chosen: Candidate) -> list[dict]:
+    return [proof_tree(state, atom, depth_max=8, nodes_max=100) for atom in premise_atoms(state, spec, chosen)]
+
+
+# --- effects ---------------------------------------------------------------------------
+
+
+def bring_about(state: BoardState, effects: Sequence[Atom | Mapping], *, tier: str, case: Case, by: Mapping, at: str,
+                draw, local: bool) -> list[str]:
+    """Produce positive effects, consume negated ones; the ids of facts produced. Base facts only are consumed."""
+    made = []
+    for effect in effects:
+        atom = effect if isinstance(effect, Atom) else Atom.of(effect["predicate"], effect["args"], effect.get("negated", False))
+        if atom.negated:
+            for fact_id in state.by_atom.get(atom.opposite(), ()):
+                state.remove_fact(fact_id)
+        elif atom not in state.by_atom:
+            fact = Fact(draw("f_"), atom, EFFECT, tier, case.case_id, local, by, at)
+            state.add_fact(fact)
+            made.append(fact.id)
+    return made
+
+
+def apply_board_action(state: BoardState, command: Mapping, at: str, draw) -> dict:
+    """Settle a Board Action at once. An Agent's own Action makes assertions, never more."""
+    spec = find_action(state, command["action"])
+    if spec.is_external:
+        raise Refused("board_action", action=spec.id, is_kind="run by a Worker, so it cannot be part of a batch",
+                      instead="Apply it by itself with ApplyAction.")
+    stated, _ = read_args(spec, command.get("args") or {})
+    chosen = choose(state, spec, command.get("target"), command["focus"], stated)
+    tier = ASSERTED if is_agents_own(state, spec) else "attested"
+    for atom in premise_atoms(state, spec, chosen):
+        tier = weaker(tier, state.ground(atom).tier)
+    atoms = [literal.under(chosen.bindings).atom() for literal in spec.effects]
+    made = bring_about(state, atoms, tier=tier, case=chosen.case, by={"kind": "action", "action": spec.id, "at": at},
+                       at=at, draw=draw, local=chosen.case.is_exploration)
+    state.close_rules()
+    return {"action": spec.id, "done": True, "status": "confirmed", "ok": True, "nodeIds": made}
+
+
+# --- rows of the view ------------------------------------------------------------------
+
+
+def action_row(state: BoardState, spec: ActionSpec, cases: Sequence[Case], paused: bool, policy: Policy) -> dict:
+    """One row of the view's `actions`: readiness now, candidates for the focused Cases."""
+    sources = [source.name for source in usable_sources(spec, policy)] if spec.is_external else []
+    found = candidates(state, spec, cases, {}) if cases else []
+    problem = setup_problem(spec, policy) if spec.is_external else None
+    row: dict = {"action": spec.id, "status": "ready"}
+    if paused:
+        row.update(status="blocked", reason="case_paused")
+    elif problem is not None:
+        row.update(status="blocked", reason="needs_setup", needs=problem[:WHY_MAX])
+    elif not found:
+        why = unmet(state, spec, cases[0], {}) if cases else "no running Case is in focus"
+        row.update(status="blocked", reason="rule", why=why[:WHY_MAX])
+    else:
+        waits = ["decision"] if spec.decision else []
+        if spec.is_external and not any(_is_online(spec, source, policy) for source in policy.sources) and spec.source_types:
+            waits.append("worker_offline")
+        if waits:
+            row["waits"] = waits
+    row.update(description=spec.description, params=dict(spec.params), sources=sources,
+               candidates=[{"args": {name: _served(value, spec.params[name]) for name, value in each.args.items()}
+                           if spec.release else dict(each.args), "target": each.case.root} for each in found[:CANDIDATES_SHOWN]],
+               candidateCount=len(found))
+    if spec.decision:
+        row["decision"] = spec.decision["kind"]
+    return row
+
+
+def _is_online(spec: ActionSpec, source: Source, policy: Policy) -> bool:
+    lock = policy.locks.get((source.connection_id, spec.tool))
+    return lock is not None and source.type in spec.source_types and \
+        policy.live.get(source.connection_id, {}).get(spec.tool) == lock.digest

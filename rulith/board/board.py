@@ -1,0 +1,332 @@
+"""The Board of one Agent: the law that every command of its Cases goes through.
+
+Runs a command whole or refuses it and is as before; answers reads without changing
+anything. What each command means lives in the modules beside this one: cases.py, batch.py,
+actions.py, gates.py, views.py, proofs.py.
+
+Refuses to know: who the Agent is beyond its id, what a Worker is, when "now" is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from rulith.base.canonical import digest, sha256_hex
+from rulith.base.errors import Refused
+from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_WRITE_MAX
+from rulith.board import actions, cases, proofs
+from rulith.board.batch import Batch, refresh_aggregates
+from rulith.board.capability_check import law_rules, read_release
+from rulith.board.gates import reported_facts
+from rulith.board.machine import Machine, members
+from rulith.board.shapes import BoardPlan, ExternalPlan, Mint, Policy, Source, weaker
+from rulith.board.state import ATTESTED, CLOSED, BoardState, Case, Fact, RuleInfo
+from rulith.board.views import DIRECTORY_ROWS_MAX, Viewer
+from rulith.rules.terms import Atom, read_literal
+
+HISTORY_ROWS_DEFAULT = 500
+WHY_DEPTH = 8
+
+
+class Board(Machine):
+    """One Agent's Board; see the package docstring for the commands."""
+
+    COMMANDS = {
+        "install_capability": ("_install_capability", *members("capability digest")),
+        "open_case": ("_open_case", *members("caseType", "businessKey")),
+        "focus_case": ("_focus_case", *members("caseId")),
+        "pause_case": ("_pause_case", *members("caseId hold")),
+        "lift_hold": ("_lift_hold", *members("caseId hold")),
+        "apply_batch": ("_apply_batch", *members("operations focus")),
+        "apply_action": ("_apply_action", *members("action focus", "args target")),
+        "record_receipt": ("_record_receipt", *members(
+            "ordinal plan ok facts resultDigest requestDigest workerId workerGeneration source", "reason")),
+        "record_reconciliation": ("_record_reconciliation", *members("ordinal plan outcome by reason")),
+        "close_case": ("_close_case", *members("root", "disposition reason obligations")),
+    }
+
+    def __init__(self, agent_id: str) -> None:
+        super().__init__()
+        self.agent_id = agent_id
+        self.state = BoardState(agent_id, self.journal)
+        self.viewer = Viewer(self.state)
+
+    # --- running a command -------------------------------------------------------------
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        state = self.state
+        try:
+            with state.program.transaction() as tx, self.journal.open():
+                state.tx = tx
+                yield
+        except BaseException:
+            state.discard()
+            raise
+        finally:
+            state.tx = None
+        others = list(state.changes.others)
+        for atom in state.commit():
+            self._touch_node(state.node_id(atom))
+        for name in others:
+            self._touch_node(name)
+
+    def _row_extra(self) -> dict:
+        return {"closure": self.state.program.closure_digest()}
+
+    def _touch_all_running(self) -> None:
+        """Any fact may move any open root of a shared Board."""
+        for case in self.state.cases.values():
+            if case.status != CLOSED:
+                self._touch_case(case.case_id)
+
+    # --- commands ----------------------------------------------------------------------
+
+    def _install_capability(self, command: Mapping, at: str, draw: Mint) -> dict:
+        state, release = self.state, read_release(command["capability"])
+        if command["digest"] != release.digest:
+            raise Refused("release_conflict", capability=release.id, problem=f"its digest is {release.digest}, not {command['digest']}")
+        previous = state.releases.get(release.id)
+        if previous is not None and previous.digest == release.digest:
+            return {"id": release.id, "version": release.version, "digest": release.digest, "opens": list(release.case_types)}
+        if previous is not None:
+            self._remove_release(previous)
+        self._check_clashes(release)
+        rules = law_rules(release)
+        for rule in rules:
+            state.tx.add_rule(rule)
+            self.journal.put(state.rules, rule.id, RuleInfo(rule, True, release.digest, release.id, at=at))
+        self.journal.put(state.releases, release.id, release)
+        self.journal.set(state, "generation", state.generation + 1)
+        for name in ("protected", "actions", "case_types"):
+            self.journal.set(state, name, {})
+        state.rebuild_law()
+        self._no_agent_writes_it(release)
+        state.close_rules()
+        self._touch_all_running()
+        return {"id": release.id, "version": release.version, "digest": release.digest, "opens": list(release.case_types)}
+
+    def _remove_release(self, release) -> None:
+        state = self.state
+        open_cases = [case.case_id for case in state.cases.values()
+                      if case.status != CLOSED and case.release is not None and case.release["id"] == release.id]
+        if open_cases:
+            raise Refused("release_in_use", capability=release.id, version=release.version, cases=", ".join(open_cases[:10]))
+        for rule in law_rules(release):
+            state.tx.remove_rule(rule.id)
+            self.journal.drop(state.rules, rule.id)
+        self.journal.drop(state.releases, release.id)
+
+    def _check_clashes(self, release) -> None:
+        for other in self.state.releases.values():
+            shared = sorted(set(release.case_types) & set(other.case_types))
+            if shared:
+                raise Refused("release_conflict", capability=release.id, problem=f"{other.id} has the Case Type {shared[0]} too")
+            if release.id.startswith(other.id + ".") or other.id.startswith(release.id + "."):
+                raise Refused("release_conflict", capability=release.id, problem=f"its id overlaps that of {other.id}")
+
+    def _no_agent_writes_it(self, release) -> None:
+        """What becomes protected must not already stand on an Agent's word or rule."""
+        protected = release.protected
+        for fact in self.state.facts.values():
+            if fact.origin == "asserted" and fact.atom.predicate in protected:
+                raise Refused("release_conflict", capability=release.id, problem=f"the Agent has asserted {fact.atom.text()} ({fact.id})")
+        for info in self.state.rules.values():
+            if not info.law and any(head.predicate in protected for head in info.rule.then):
+                raise Refused("release_conflict", capability=release.id, problem=f"the Agent's rule {info.rule.id} concludes its predicates")
+        for each in self.state.agent_actions.values():
+            if any(effect.predicate in protected for effect in each.spec.effects):
+                raise Refused("release_conflict", capability=release.id, problem=f"the Agent's Action {each.id} writes its predicates")
+
+    def _open_case(self, command: Mapping, at: str, draw: Mint) -> dict:
+        result = cases.open_case(self.state, command, at, draw)
+        if result["opened"]:
+            self.state.close_rules()
+        self._touch_case(result["caseId"])
+        return result
+
+    def _focus_case(self, command: Mapping, at: str, draw: Mint) -> dict:
+        return cases.focus_case(self.state, command["caseId"])
+
+    def _pause_case(self, command: Mapping, at: str, draw: Mint) -> dict:
+        result = cases.hold_case(self.state, command, lift=False)
+        self._touch_case(result["caseId"])
+        return result
+
+    def _lift_hold(self, command: Mapping, at: str, draw: Mint) -> dict:
+        result = cases.hold_case(self.state, command, lift=True)
+        self._touch_case(result["caseId"])
+        return result
+
+    def _apply_batch(self, command: Mapping, at: str, draw: Mint) -> dict:
+        result = Batch(self.state, command["focus"], at, draw).run(command["operations"])
+        self._touch_all_running()
+        return result
+
+    def _apply_action(self, command: Mapping, at: str, draw: Mint) -> dict:
+        result = actions.apply_board_action(self.state, command, at, draw)
+        refresh_aggregates(self.state, [])
+        self._touch_all_running()
+        return result
+
+    def _record_receipt(self, command: Mapping, at: str, draw: Mint) -> dict:
+        plan, state = command["plan"], self.state
+        case = cases.find_case(state, plan["caseIds"][0])
+        if not command["ok"]:
+            if command["facts"]:
+                raise Refused("ingest_rejected", problem="a failed call reports no facts")
+            return {"action": plan["action"], "done": True, "status": "failed", "ok": False, "nodeIds": []}
+        source = Source.of(command["source"]) if command["source"] else None
+        if (source.name if source else "") != plan["sourceRecordId"]:
+            raise Refused("ingest_rejected", problem="it is judged against another Source than it was dispatched against")
+        landed = reported_facts(plan, command["facts"], source)
+        by = {"kind": "receipt", "operation": plan["action"], "tool": plan["tool"], "source": plan["sourceRecordId"],
+              "connection": plan["connectionId"], "ordinal": command["ordinal"], "at": at,
+              "resultDigest": command["resultDigest"], "requestDigest": command["requestDigest"],
+              "worker": command["workerId"], "generation": command["workerGeneration"]}
+        made = []
+        for atom, tier in landed:
+            fact = Fact(draw("f_"), atom, ATTESTED, tier, case.case_id, False, by, at)
+            state.add_fact(fact)
+            made.append(fact.id)
+        tier = weaker("attested", source.tier if source else "attested")
+        made += actions.bring_about(
+            state, plan["effects"], tier=tier, case=case, at=at, draw=draw, local=False,
+            by={"kind": "action", "action": plan["action"], "ordinal": command["ordinal"], "at": at,
+                "resultDigest": command["resultDigest"]})
+        self._settle_closure()
+        return {"action": plan["action"], "done": True, "status": "confirmed", "ok": True, "nodeIds": made}
+
+    def _record_reconciliation(self, command: Mapping, at: str, draw: Mint) -> dict:
+        plan, outcome = command["plan"], command["outcome"]
+        case = cases.find_case(self.state, plan["caseIds"][0])
+        answer = {"action": plan["action"], "done": True, "nodeIds": []}
+        if outcome == "did_not":
+            return {**answer, "status": "failed", "ok": False}
+        if outcome == "cannot_tell":
+            return {**answer, "status": "unknown"}
+        if outcome != "happened":
+            raise Refused("bad_command", problem=f"{outcome!r} is not an outcome a person can state")
+        made = actions.bring_about(
+            self.state, plan["effects"], tier="attested", case=case, at=at, draw=draw, local=False,
+            by={"kind": "action", "action": plan["action"], "ordinal": command["ordinal"], "at": at,
+                "reconciledBy": command["by"], "reason": command["reason"]})
+        self._settle_closure()
+        return {**answer, "status": "confirmed", "ok": True, "nodeIds": made}
+
+    def _settle_closure(self) -> None:
+        self.state.close_rules()
+        refresh_aggregates(self.state, [])
+        self._touch_all_running()
+
+    def _close_case(self, command: Mapping, at: str, draw: Mint) -> dict:
+        result = cases.close_case(self.state, command, at, draw)
+        refresh_aggregates(self.state, [])
+        self._touch_case(result["caseId"])
+        return result
+
+    # --- reads -------------------------------------------------------------------------
+
+    def plan_action(self, action: str, args: Mapping | None, target: str | None, policy: Policy, *,
+                    focus: Sequence[str]) -> BoardPlan | ExternalPlan:
+        """The one way to apply this Action now; the same call again checks it again. Raises Refused with why not."""
+        return actions.plan(self.state, action, args, target, policy, focus)
+
+    def view(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, *, nodes_max: int = VIEW_NODES_WRITE_MAX,
+             bytes_max: int | None = VIEW_BYTES_WRITE_MAX, first: Sequence[str] = (),
+             directory_max: int = DIRECTORY_ROWS_MAX) -> dict:
+        """The Board View for these focused Case ids; `first` is Outcome.changed, shown before everything else."""
+        return self.viewer.view(profile, focus, policy, nodes_max=nodes_max, bytes_max=bytes_max, first=first,
+                                directory_max=directory_max)
+
+    def case_detail(self, case_id: str, policy: Policy = Policy(), profile: Mapping | None = None) -> dict:
+        return self.viewer.case_detail(case_id, policy, profile)
+
+    def proof(self, node: str | Mapping) -> dict:
+        """The proof tree of a node id or an atom; of closed Cases too. Raises Refused not_found."""
+        atom = self._atom(node)
+        if atom is not None and self.state.program.holds(atom):
+            return proofs.proof_tree(self.state, atom)
+        wanted = node if isinstance(node, str) else "derived:" + atom.identity()
+        for case in reversed(self.state.cases.values()):
+            for tree in case.closing["conclusions"] if case.closing is not None else ():
+                found = _find(tree, wanted)
+                if found is not None:
+                    return found
+        raise Refused("not_found", what="fact", name=node if isinstance(node, str) else atom.text())
+
+    def _atom(self, node: str | Mapping) -> Atom | None:
+        return self.state.atom_of(node) if isinstance(node, str) else read_literal(node, "the atom").atom()
+
+    def why_not(self, atom: Mapping) -> dict:
+        """{text, holds, lacks: [...]}: the nearest rules that could conclude it and what each lacks."""
+        literal = read_literal(atom, "the atom")
+        holds = next(iter(self.state.program.solve([literal], limit=1)), None) is not None
+        lacks = [] if holds else [_lack(lack) for lack in self.state.program.why_not(literal, WHY_DEPTH)]
+        return {"text": literal.text(), "holds": holds, "lacks": lacks}
+
+    def case(self, case_id: str) -> Case:
+        return cases.find_case(self.state, case_id)
+
+    def case_by_root(self, root: str) -> Case:
+        return cases.case_of_root(self.state, root)
+
+    def is_certified(self, case_id: str) -> bool:
+        case = self.case(case_id)
+        return case.certified if case.status == CLOSED else cases.is_certified(cases.leaves(self.state, case))
+
+    def drive(self, case_id: str) -> list[str]:
+        case_type = self.state.case_types.get(self.case(case_id).type)
+        return list(case_type.drive) if case_type is not None else []
+
+    def releases(self) -> list[dict]:
+        return [{"id": release.id, "version": release.version, "digest": release.digest, "title": release.title,
+                 "caseTypes": list(release.case_types)} for release in self.state.releases.values()]
+
+    @property
+    def revision(self) -> int:
+        return self.state.revision
+
+    def closure_digest(self) -> str:
+        return self.state.program.closure_digest()
+
+    def case_history(self, root: str, *, limit: int = HISTORY_ROWS_DEFAULT, offset: int = 0, version: str | None = None) -> dict:
+        """What a Case held when it closed, by pages. Raises Refused stale_revision for another history's version."""
+        case_id = self.state.roots.get(root)
+        case = self.state.cases.get(case_id) if case_id is not None else None
+        if case is None or case.closing is None:
+            return {"root": root, "status": "unavailable"}
+        facts = case.closing["facts"]
+        current = "history:" + sha256_hex(digest({"case": case.case_id, "closedAt": case.closed_at,
+                                                  "facts": [fact["id"] for fact in facts]}).encode())
+        if (version is not None and version != current) or (offset and version is None):
+            raise Refused("stale_revision", what="the history of this Case")
+        page = facts[offset:offset + limit]
+        found = {"root": root, "caseId": case.case_id, "status": "available", "asOf": "case_close",
+                 "disposition": case.disposition, "certified": case.certified, "facts": list(page),
+                 "truncated": offset + len(page) < len(facts), "historyVersion": current}
+        if found["truncated"]:
+            found["nextOffset"] = offset + len(page)
+        return found
+
+
+def _find(tree: Mapping, node_id: str) -> dict | None:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node["id"] == node_id:
+            return dict(node)
+        waiting.extend(node["premises"])
+    return None
+
+
+def _lack(lack) -> dict:
+    bindings = dict(lack.bindings)
+    found = {"rule": lack.rule_id, "label": lack.label, "head": lack.head.under(bindings).text(),
+             "satisfied": [literal.text() for literal in lack.satisfied],
+             "missing": [{"text": each.literal.text(), "reason": each.reason, **({"operands": dict(each.operands)} if each.operands else {})}
+                         for each in lack.missing]}
+    if lack.below:
+        found["below"] = [_lack(each) for each in lack.below]
+    return found

@@ -1,0 +1,346 @@
+"""Cases: opening, holding, certifying and closing acceptance roots on one Board.
+
+A root is certified when every leaf's acceptance is derived by law alone, at or above the
+contract's floor, undisputed, with nothing pending. The same business key never has two
+Cases live or completed. A closed Case takes its own words and its local facts and rules
+with it; what was true at the close is kept in `closing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from rulith.base.canonical import digest
+from rulith.base.errors import Refused
+from rulith.board.capability import CASE_TYPE, type_fits
+from rulith.board.proofs import fact_node, proof_tree
+from rulith.board.release import CaseType
+from rulith.board.shapes import TIER_RANK, Mint
+from rulith.board.state import CLOSED, EXPLORATION, LAW, PAUSED, RUNNING, BoardState, Case, Fact
+from rulith.board.words import (ACCEPTANCE, ACCEPTANCE_MET, CASE_CONTEXT, CASE_KEY, EXPLORATION_COMPLETED, GOAL_NODE,
+                                ROOT, SUBGOAL_OF)
+from rulith.rules.terms import Atom, Scalar, is_variable, normalise
+
+DISPOSITIONS = ("completed", "cancelled", "failed", "abandoned", "superseded")
+HOLDS = ("operator", "policy")
+VOCABULARY_ROWS_MAX, VOCABULARY_BYTES_MAX = 32, 4_096
+HISTORY_FACTS_MAX = 2_000       # facts kept of one closed Case
+REASON_MAX = 500
+
+
+def leaf_atom(root: str, node: str) -> Atom:
+    return Atom.of(ACCEPTANCE_MET, {"node": f"{root}/{node}"})
+
+
+# --- opening ---------------------------------------------------------------------------
+
+
+def read_business_key(case_type: CaseType, given: object) -> dict[str, Scalar]:
+    """The key as the contract names and types it, normalised. Raises Refused bad_business_key."""
+    expected = ", ".join(f"{name}: {kind}" for name, kind in case_type.business_key.items())
+
+    def bad(problem: str) -> Refused:
+        return Refused("bad_business_key", case_type=case_type.id, problem=problem, expected=expected)
+
+    if not isinstance(given, Mapping):
+        raise bad("it is missing" if given is None else "it is not an object of named values")
+    missing = [name for name in case_type.business_key if name not in given]
+    strange = [str(name) for name in given if name not in case_type.business_key]
+    if missing or strange:
+        raise bad("; ".join([*(f"{name} is missing" for name in missing), *(f"{name} is not part of it" for name in strange)]))
+    key = {}
+    for name, kind in case_type.business_key.items():
+        value = given[name]
+        if not type_fits(value, kind) or (kind == "string" and not isinstance(value, str)):
+            raise bad(f"{name} is not a {kind}")
+        if isinstance(value, str) and (is_variable(value) or not value.strip()):
+            raise bad(f"{name} is {value!r}, which names nothing")
+        key[name] = normalise(value, f"businessKey.{name}")
+    return key
+
+
+def open_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict:
+    wanted, given = command["caseType"], command.get("businessKey")
+    if not isinstance(wanted, str) or not CASE_TYPE.fullmatch(wanted):
+        raise Refused("bad_command", problem=f"caseType {wanted!r} is not a Case Type's name")
+    if wanted == EXPLORATION:
+        if given is not None:
+            raise Refused("bad_command", problem="An exploration has no business key")
+        return _new_case(state, None, None, at, draw)
+    case_type = state.case_types.get(wanted)
+    if case_type is None:
+        raise Refused("unknown_case_type", case_type=wanted, known=", ".join([*state.case_types, EXPLORATION]))
+    key = read_business_key(case_type, given)
+    latest = state.keys.get((wanted, digest(key)))
+    if latest is not None:
+        case = state.cases[latest]
+        if case.status != CLOSED:
+            return focus_case(state, latest)
+        if case.disposition == "completed":
+            raise Refused("case_closed", case=case.case_id, disposition=case.disposition)
+    return _new_case(state, case_type, key, at, draw)
+
+
+def _new_case(state: BoardState, case_type: CaseType | None, key: dict | None, at: str, draw: Mint) -> dict:
+    case_id, root = draw("case_"), draw("root_")
+    key_digest = digest(key) if key is not None else ""
+    release = state.releases[case_type.capability] if case_type is not None else None
+    case = Case(case_id, root, case_type.id if case_type else EXPLORATION, key, key_digest,
+                {"id": release.id, "version": release.version, "digest": release.digest} if release else None,
+                case_type.contract if case_type else "", state.generation, at)
+    journal = state.journal
+    journal.put(state.cases, case_id, case)
+    journal.put(state.roots, root, case_id)
+    if case_type is not None:
+        journal.put(state.keys, (case_type.id, key_digest), case_id)
+    for atom in case_words(state, case):
+        state.add_fact(Fact(draw("f_"), atom, LAW, "verified", case_id, False, {"kind": "law", "what": "case opened"}, at))
+    answer = {"caseId": case_id, "root": root, "status": RUNNING, "caseType": case.type}
+    if case_type is not None:
+        answer["businessKey"] = dict(key)
+        answer["taskNodes"] = [{"node": f"{root}/{task.node}", "goal": task.goal} for task in case_type.task]
+        answer.update(vocabulary(state, case_type))
+    return {**answer, "drive": list(case_type.drive) if case_type else [], "opened": True}
+
+
+def case_words(state: BoardState, case: Case) -> list[Atom]:
+    """The Board words that say a Case is open; law facts of tier verified."""
+    root = case.root
+    words = [Atom.of(ROOT, {"node": root}),
+             Atom.of(CASE_CONTEXT, {"root": root, "case_type": case.type, "case_id": case.case_id})]
+    for name, value in (case.business_key or {}).items():
+        words.append(Atom.of(CASE_KEY, {"root": root, "name": name, "value": value}))
+    case_type = state.case_types.get(case.type)
+    if case_type is not None:
+        release = state.releases[case_type.capability]
+        for task in case_type.task:
+            node = f"{root}/{task.node}"
+            words += [Atom.of(GOAL_NODE, {"node": node}), Atom.of(SUBGOAL_OF, {"child": node, "parent": root}),
+                      Atom.of(ACCEPTANCE, {"node": node, "test": release.test_name(task.acceptance)})]
+    return words
+
+
+def vocabulary(state: BoardState, case_type: CaseType) -> dict:
+    """The Capability's predicate signatures, cut to what OpenCase may carry."""
+    signatures, size = [], 0
+    for spec in state.releases[case_type.capability].predicates.values():
+        text = spec.signature()
+        size += len(text.encode("utf-8"))
+        if len(signatures) == VOCABULARY_ROWS_MAX or size > VOCABULARY_BYTES_MAX:
+            return {"vocabulary": signatures, "vocabularyTruncated": True}
+        signatures.append(text)
+    return {"vocabulary": signatures}
+
+
+# --- focus and holds -------------------------------------------------------------------
+
+
+def find_case(state: BoardState, case_id: object) -> Case:
+    case = state.cases.get(case_id) if isinstance(case_id, str) else None
+    if case is None:
+        raise Refused("unknown_case", case=case_id)
+    return case
+
+
+def case_of_root(state: BoardState, root: object) -> Case:
+    """The Case of a root or of one of its task nodes."""
+    name = root.partition("/")[0] if isinstance(root, str) else root
+    case_id = state.roots.get(name) if isinstance(name, str) else None
+    if case_id is None:
+        raise Refused("not_found", what="root", name=root)
+    return state.cases[case_id]
+
+
+def check_running(case: Case) -> Case:
+    if case.status == CLOSED:
+        raise Refused("case_closed", case=case.case_id, disposition=case.disposition)
+    if case.status == PAUSED:
+        raise Refused("case_paused", case=case.case_id, holds=" and ".join(case.holds))
+    return case
+
+
+def focus_case(state: BoardState, case_id: object) -> dict:
+    case = check_running(find_case(state, case_id))
+    case_type = state.case_types.get(case.type)
+    answer = {"caseId": case.case_id, "root": case.root, "status": case.status, "caseType": case.type}
+    if case.business_key:
+        answer["businessKey"] = dict(case.business_key)
+    return {**answer, "drive": list(case_type.drive) if case_type else [], "opened": False}
+
+
+def hold_case(state: BoardState, command: Mapping, *, lift: bool) -> dict:
+    case, hold = find_case(state, command["caseId"]), command["hold"]
+    if hold not in HOLDS:
+        raise Refused("bad_command", problem=f"A hold is one of {', '.join(HOLDS)}, not {hold!r}")
+    if case.status == CLOSED:
+        raise Refused("case_closed", case=case.case_id, disposition=case.disposition)
+    holds = tuple(each for each in HOLDS if (each in case.holds and each != hold) or (each == hold and not lift))
+    state.journal.put(state.cases, case.case_id, replace(case, holds=holds, status=PAUSED if holds else RUNNING))
+    return {"caseId": case.case_id, "status": PAUSED if holds else RUNNING}
+
+
+def writable_cases(state: BoardState, focus: Sequence[str]) -> list[Case]:
+    """The focused Cases a write may belong to. Raises Refused when there is none, naming why."""
+    found = [find_case(state, case_id) for case_id in focus]
+    running = [case for case in found if case.status == RUNNING]
+    if not running:
+        paused = next((case for case in found if case.status == PAUSED), None)
+        if paused is not None:
+            check_running(paused)
+        raise Refused("no_acceptance_root")
+    return running
+
+
+# --- certification ---------------------------------------------------------------------
+
+
+def leaves(state: BoardState, case: Case) -> list[dict]:
+    """One row per leaf: {node, goal, met, tier?, lacks?}; `lacks` says why a derived leaf does not count."""
+    if case.is_exploration:
+        return [_goal_leaf(state, goal) for goal in state.goals.values() if goal.case_id == case.case_id]
+    case_type = state.case_types[case.type]
+    return [_task_leaf(state, case, case_type, task) for task in case_type.task]
+
+
+def _task_leaf(state: BoardState, case: Case, case_type: CaseType, task) -> dict:
+    atom = leaf_atom(case.root, task.node)
+    row = {"node": f"{case.root}/{task.node}", "goal": task.goal, "met": False}
+    if not state.program.is_derived(atom):
+        return row
+    ground = state.ground(atom)
+    row["tier"] = ground.tier
+    if TIER_RANK[ground.tier] > TIER_RANK[case_type.floor]:
+        row["lacks"] = (f"it is derived, but only {ground.tier} because of {ground.witness.text()}; "
+                        f"the contract's floor is {case_type.floor}")
+    elif not ground.law_only:
+        row["lacks"] = "its derivation uses a rule of the Agent, and only the Capability's own rules count"
+    elif state.program.disputed(atom):
+        row["lacks"] = "what it rests on is contradicted by another fact"
+    else:
+        row["met"] = True
+    return row
+
+
+def _goal_leaf(state: BoardState, goal) -> dict:
+    row = {"node": goal.id, "goal": goal.label, "met": False}
+    tiers, sealed = [], True
+    for literal in goal.desired:
+        atom = next(matching_atoms(state, literal, exact=literal.is_ground()), None)
+        if atom is None:
+            return row
+        fact = state.strongest(atom)
+        sealed = sealed and fact is not None and fact.origin == "asserted"
+        tiers.append(state.ground(atom).tier)
+    row["tier"] = max(tiers, key=lambda tier: TIER_RANK[tier])
+    if sealed:
+        row["lacks"] = "it is held by bare assertions alone; derive it from facts"
+    else:
+        row["met"] = True
+    return row
+
+
+def matching_atoms(state: BoardState, literal, *, exact: bool = False):
+    """Usable atoms that fit a pattern: equal when `exact`, else every named argument agrees."""
+    if exact:
+        atom = literal.atom()
+        if state.program.holds(atom):
+            yield atom
+        return
+    names = dict(literal.args)
+    for atom in state.program.facts(literal.predicate):
+        if atom.negated != literal.negated:
+            continue
+        have, bound = atom.arguments, {}
+        if all(name in have and _fits(value, have[name], bound) for name, value in names.items()):
+            yield atom
+
+
+def _fits(term: Scalar, value: Scalar, bound: dict) -> bool:
+    if is_variable(term):
+        term = bound.setdefault(term, value)
+    return isinstance(term, bool) == isinstance(value, bool) and term == value
+
+
+def is_certified(rows: Sequence[Mapping]) -> bool:
+    return bool(rows) and all(row["met"] for row in rows)
+
+
+# --- closing ---------------------------------------------------------------------------
+
+
+def close_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict:
+    case = case_of_root(state, command["root"])
+    disposition, reason = command.get("disposition") or "completed", command.get("reason") or ""
+    if case.status == CLOSED:
+        raise Refused("case_closed", case=case.case_id, disposition=case.disposition)
+    if command["root"] != case.root:
+        raise Refused("bad_command", problem=f"{command['root']} is a node of {case.root}; only a root closes")
+    check_running(case)
+    if disposition not in DISPOSITIONS:
+        raise Refused("bad_command", problem=f"A disposition is one of {', '.join(DISPOSITIONS)}, not {disposition!r}")
+    if command.get("obligations"):
+        raise Refused("case_busy", case=case.case_id, obligations=", ".join(command["obligations"]))
+    rows = leaves(state, case)
+    certified = is_certified(rows)
+    if disposition == "completed" and not certified:
+        raise Refused("case_not_certified", root=case.root, problem=uncertified_text(case, rows))
+    if disposition != "completed" and not (isinstance(reason, str) and reason.strip()):
+        raise Refused("bad_command", problem=f"Closing as {disposition} needs a reason")
+    if case.is_exploration and certified:
+        state.add_fact(Fact(draw("f_"), Atom.of(EXPLORATION_COMPLETED, {"case_id": case.case_id}), LAW, "verified",
+                            case.case_id, False, {"kind": "law", "what": "every goal of the exploration is met"}, at))
+    state.close_rules()
+    closed = replace(case, status=CLOSED, holds=(), disposition=disposition, reason=str(reason)[:REASON_MAX],
+                     closed_at=at, certified=certified, closing=closing_record(state, case, rows))
+    state.journal.put(state.cases, case.case_id, closed)
+    _take_away(state, case)
+    return {"caseId": case.case_id, "root": case.root, "disposition": disposition, "certified": certified}
+
+
+def uncertified_text(case: Case, rows: Sequence[Mapping]) -> str:
+    if not rows:
+        return "it has no goal yet; declare one with declare_goal"
+    texts = [f"{row['node']} ({row['goal']}) is not met" + (f": {row['lacks']}" if "lacks" in row else "")
+             for row in rows if not row["met"]]
+    return "; ".join(texts)
+
+
+def closing_record(state: BoardState, case: Case, rows: Sequence[Mapping]) -> dict:
+    """What was true at the close: leaves, their proofs, and the facts those rest on."""
+    conclusions = []
+    for row in rows:
+        if case.is_exploration:
+            goal = state.goals[row["node"]]
+            atoms = [next(matching_atoms(state, literal, exact=literal.is_ground()), None) for literal in goal.desired]
+        else:
+            atoms = [Atom.of(ACCEPTANCE_MET, {"node": row["node"]})]
+        conclusions += [proof_tree(state, atom) for atom in atoms if atom is not None and state.program.holds(atom)]
+    facts, seen = [], set()
+    waiting = list(reversed(conclusions))
+    while waiting:
+        node = waiting.pop()
+        waiting.extend(reversed(node["premises"]))
+        if node["id"] not in seen:
+            seen.add(node["id"])
+            facts.append({name: value for name, value in node.items() if name not in ("premises", "computed")})
+    for fact in state.facts.values():
+        if fact.case_id == case.case_id and fact.origin != LAW and fact.id not in seen:
+            seen.add(fact.id)
+            facts.append(fact_node(state, fact))
+    return {"leaves": [dict(row) for row in rows], "conclusions": conclusions, "facts": facts[:HISTORY_FACTS_MAX],
+            "truncated": len(facts) > HISTORY_FACTS_MAX}
+
+
+def _take_away(state: BoardState, case: Case) -> None:
+    """Remove the Case's own words, an exploration's facts, and every rule the Agent added under it."""
+    for rule_id in [rule_id for rule_id, info in state.rules.items() if info.case_id == case.case_id]:
+        state.tx.remove_rule(rule_id)
+        state.journal.drop(state.rules, rule_id)
+    for fact_id in [fact.id for fact in state.facts.values()
+                    if fact.case_id == case.case_id and (fact.origin == LAW or fact.local)]:
+        state.remove_fact(fact_id)
+    for book in (state.goals, state.agent_actions, state.aggregates):
+        for key in [key for key, each in book.items() if each.case_id == case.case_id]:
+            state.journal.drop(book, key)
+    state.close_rules()

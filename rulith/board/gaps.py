@@ -1,0 +1,132 @@
+"""Gaps: what keeps an unmet leaf from being met, down to the fact, Source or number that is missing.
+
+{root, node, kind, text, rule?, ruleLabel?, operands?, missing?, via?}. A result beyond the
+exact range is its own kind, `arithmetic_exact`, and names rule and operands: the Board
+refuses rather than rounds, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from rulith.base.limits import INTEGER_MAX
+from rulith.board.actions import usable_sources
+from rulith.board.capability_check import acceptance_rule_id
+from rulith.board.shapes import Policy
+from rulith.board.state import BoardState, Case
+from rulith.board.words import ACCEPTANCE_MET, is_board_word
+from rulith.rules.proofs import Lack, Missing
+from rulith.rules.terms import Literal
+
+WHY_DEPTH = 8
+MISSING_SHOWN = 5
+TEXT_MAX = 600
+GAPS_MAX = 32
+SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "pow": "^"}
+
+
+def case_gaps(state: BoardState, case: Case, leaves: list[dict], policy: Policy) -> list[dict]:
+    """One gap per unmet leaf, the nearest reason first."""
+    found = []
+    for leaf in leaves:
+        if leaf["met"]:
+            continue
+        gap = {"root": case.root, "node": leaf["node"]}
+        if "lacks" in leaf:
+            found.append({**gap, "kind": "leaf_gap", "text": f"{leaf['goal']}: {leaf['lacks']}"[:TEXT_MAX]})
+            continue
+        for wanted in _wanted(state, case, leaf):
+            found.append({**gap, **_why(state, leaf["goal"], wanted, _own_rule(state, case, leaf), policy)})
+    return found[:GAPS_MAX]
+
+
+def _own_rule(state: BoardState, case: Case, leaf: Mapping) -> str | None:
+    """The acceptance rule of this very leaf; other leaves' tests conclude the same word."""
+    if case.is_exploration:
+        return None
+    case_type = state.case_types[case.type]
+    name = leaf["node"].partition("/")[2]
+    test = next(task.acceptance for task in case_type.task if task.node == name)
+    return acceptance_rule_id(state.releases[case_type.capability], test)
+
+
+def _wanted(state: BoardState, case: Case, leaf: Mapping) -> list[Literal]:
+    if not case.is_exploration:
+        return [Literal.of(ACCEPTANCE_MET, {"node": leaf["node"]})]
+    goal = state.goals[leaf["node"]]
+    return [literal for literal in goal.desired if next(state.program.solve([literal], limit=1), None) is None] or list(goal.desired[:1])
+
+
+def _why(state: BoardState, goal: str, wanted: Literal, rule_id: str | None, policy: Policy) -> dict:
+    lacks = [lack for lack in state.program.why_not(wanted, WHY_DEPTH) if rule_id is None or lack.rule_id == rule_id]
+    inexact = next(((lack, missing) for lack in _walk(lacks) for missing in lack.missing
+                    if missing.reason == "arithmetic_exact"), None)
+    if inexact is not None:
+        return arithmetic_gap(goal, *inexact)
+    missing = _nearest(lacks)
+    if not missing:
+        return {"kind": "leaf_gap", "text": f"{goal}: no rule concludes {wanted.text()}"[:TEXT_MAX], "missing": [wanted.text()]}
+    via, needs_source = suppliers(state, missing, policy)
+    gap = {"kind": "bridge_needs_source" if needs_source else "leaf_gap",
+           "text": f"{goal}: {'; '.join(_lack_text(each) for each in missing[:MISSING_SHOWN])}"[:TEXT_MAX],
+           "missing": [each.literal.text() for each in missing[:MISSING_SHOWN]]}
+    lack = lacks[0]
+    gap["rule"], gap["ruleLabel"] = lack.rule_id, lack.label
+    if via:
+        gap["via"] = via
+    return gap
+
+
+def arithmetic_gap(goal: str, lack: Lack, missing: Missing) -> dict:
+    operands = {**dict(missing.operands), "op": missing.literal.predicate}
+    sign = SIGNS.get(operands["op"])
+    shown = f"{operands.get('left')} {sign} {operands.get('right')}" if sign else missing.literal.text()
+    return {"kind": "arithmetic_exact", "rule": lack.rule_id, "ruleLabel": lack.label, "operands": operands,
+            "text": (f"{goal}: rule \"{lack.label}\" needs {operands['op']}: {shown}, which lies outside the exact range of "
+                     f"±{INTEGER_MAX}; the Board refuses rather than rounds")[:TEXT_MAX],
+            "missing": [lack.head.under(dict(lack.bindings)).text()]}
+
+
+def _walk(lacks) -> Iterator[Lack]:
+    waiting = list(reversed(lacks))
+    while waiting:
+        lack = waiting.pop()
+        yield lack
+        waiting.extend(reversed(lack.below))
+
+
+def _nearest(lacks) -> list[Missing]:
+    """What is missing at the bottom of the nearest rule: facts that no rule concludes, or conditions that fail."""
+    found: dict[str, Missing] = {}
+
+    def visit(lack: Lack) -> None:
+        below = {each.head.predicate for each in lack.below}
+        for missing in lack.missing:
+            if missing.reason == "absent" and missing.literal.predicate in below:
+                nearest = next(each for each in lack.below if each.head.predicate == missing.literal.predicate)
+                visit(nearest)
+            else:
+                found.setdefault(missing.literal.text(), missing)
+
+    if lacks:
+        visit(lacks[0])
+    return list(found.values())
+
+
+def _lack_text(missing: Missing) -> str:
+    text = missing.literal.text()
+    if missing.reason == "present":
+        return f"{text.removeprefix('naf ')} holds, and must not"
+    if missing.reason == "absent":
+        return f"{text} is missing"
+    return f"{text} fails"
+
+
+def suppliers(state: BoardState, missing: list[Missing], policy: Policy) -> tuple[list[str], bool]:
+    """Actions that could supply what is absent, and whether all that do lack a Source."""
+    predicates = {each.literal.predicate for each in missing if each.reason == "absent" and not is_board_word(each.literal.predicate)}
+    specs = [spec for spec in [*state.actions.values(), *(each.spec for each in state.agent_actions.values())]
+             if predicates & ({row["predicate"] for row in spec.returns}
+                              | {effect.predicate for effect in spec.effects if not effect.negated})]
+    bound = [spec for spec in specs if not spec.source_types or usable_sources(spec, policy)]
+    return [spec.id for spec in (bound or specs)], bool(specs) and not bound

@@ -1,0 +1,342 @@
+"""What one Board holds: facts with their origin, rules, goals, Cases, installed Releases.
+
+Every lasting change goes through the journal and the Program's transaction, so a refused
+command leaves no trace. Caches (tiers, node order, predicate versions) are moved only when
+a command is accepted, by what really changed.
+
+Refuses to know: who may change what (gates.py) and what is shown (views.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rulith.board.machine import Journal
+from rulith.board.release import ActionSpec, CaseType, Release
+from rulith.board.shapes import TIER_RANK, weaker
+from rulith.board.words import is_board_word
+from rulith.rules.program import Program
+from rulith.rules.terms import Atom, Literal, Rule
+
+ASSERTED, ATTESTED, EFFECT, LAW, DERIVED = "asserted", "attested", "effect", "law", "derived"
+RUNNING, PAUSED, CLOSED = "running", "paused", "closed"
+EXPLORATION = "exploration"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One reason to hold an atom: who said it, through which channel, and how strong that is."""
+
+    id: str
+    atom: Atom
+    origin: str                  # asserted | attested | effect | law
+    tier: str
+    case_id: str                 # the Case it was written under
+    local: bool                  # an exploration's own; goes when its Case closes
+    by: Mapping                  # proof node member `by`
+    at: str
+
+
+@dataclass(frozen=True)
+class RuleInfo:
+    rule: Rule
+    law: bool
+    release: str = ""            # digest, for law
+    capability: str = ""
+    case_id: str = ""            # for an Agent's rule: it goes when this Case closes
+    aggregate: str = ""          # id of the aggregate family it belongs to
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Goal:
+    id: str
+    label: str
+    desired: tuple[Literal, ...]
+    case_id: str
+    at: str
+
+
+@dataclass(frozen=True)
+class AgentAction:
+    """A Board Action an Agent defined; it lives as long as its Case."""
+
+    id: str
+    spec: ActionSpec
+    case_id: str
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    id: str
+    definition: Mapping          # the operation as sent
+    members: tuple[Atom, ...]    # the source facts it pinned
+    case_id: str
+    rule_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One acceptance root. `closing` is what was true when it closed, kept for history and receipt."""
+
+    case_id: str
+    root: str
+    type: str
+    business_key: Mapping | None
+    key_digest: str
+    release: Mapping | None      # {"id", "version", "digest"}; None for an exploration
+    contract: str
+    generation: int              # program generation it opened under
+    opened_at: str
+    status: str = RUNNING
+    holds: tuple[str, ...] = ()
+    disposition: str = ""
+    reason: str = ""
+    closed_at: str = ""
+    certified: bool = False
+    closing: Mapping | None = None
+
+    @property
+    def is_exploration(self) -> bool:
+        return self.type == EXPLORATION
+
+    def row(self) -> dict:
+        """The directory row."""
+        found = {"caseId": self.case_id, "root": self.root, "status": self.status, "caseType": self.type}
+        if self.business_key:
+            found["businessKey"] = dict(self.business_key)
+        if self.status == CLOSED:
+            found["disposition"] = self.disposition
+        return found
+
+
+@dataclass
+class Changes:
+    """What one accepted command moved, gathered while it runs."""
+
+    added: dict[Atom, None] = field(default_factory=dict)
+    removed: dict[Atom, None] = field(default_factory=dict)
+    touched: dict[Atom, None] = field(default_factory=dict)     # same atom, another reason to hold it
+    others: dict[str, None] = field(default_factory=dict)       # ids of goals, rules and Actions
+
+    def add(self, atom: Atom) -> None:
+        if self.removed.pop(atom, self) is self:
+            self.added[atom] = None
+        else:
+            self.touched[atom] = None
+
+    def remove(self, atom: Atom) -> None:
+        self.touched.pop(atom, None)
+        if self.added.pop(atom, self) is self:
+            self.removed[atom] = None
+
+
+@dataclass(frozen=True)
+class Ground:
+    """How strong one atom is: tier, the premise that limits it, and whether law alone concluded it."""
+
+    tier: str
+    witness: Atom
+    law_only: bool
+
+
+class BoardState:
+    def __init__(self, agent_id: str, journal: Journal) -> None:
+        self.agent_id = agent_id
+        self.journal = journal
+        self.program = Program()
+        self.tx = None                                     # the open transaction while a command runs
+        self.facts: dict[str, Fact] = {}
+        self.by_atom: dict[Atom, tuple[str, ...]] = {}
+        self.rules: dict[str, RuleInfo] = {}
+        self.goals: dict[str, Goal] = {}
+        self.agent_actions: dict[str, AgentAction] = {}
+        self.aggregates: dict[str, Aggregate] = {}
+        self.cases: dict[str, Case] = {}
+        self.roots: dict[str, str] = {}
+        self.keys: dict[tuple[str, str], str] = {}         # (Case Type, key digest) -> latest Case id
+        self.releases: dict[str, Release] = {}
+        self.generation = 0                                # grows when law rules change
+        self.revision = 0                                  # grows with every accepted command
+        # derived from releases, rebuilt when they change
+        self.protected: dict[str, tuple[str, str]] = {}    # predicate -> (how it comes to hold, Capability)
+        self.actions: dict[str, ActionSpec] = {}
+        self.case_types: dict[str, CaseType] = {}
+        # caches, moved by commit() only
+        self.changes = Changes()
+        self.shown: dict[Atom, None] = {}                  # visible atoms, the last changed last
+        self.derived_ids: dict[str, Atom] = {}
+        self.versions: dict[str, int] = {}
+        self.grounds: dict[Atom, Ground] = {}
+        self.reads: dict[object, tuple[object, object]] = {}   # read caches: key -> (dependencies, value)
+
+    # --- facts -------------------------------------------------------------------------
+
+    def add_fact(self, fact: Fact) -> None:
+        held = self.by_atom.get(fact.atom, ())
+        self.journal.put(self.facts, fact.id, fact)
+        self.journal.put(self.by_atom, fact.atom, (*held, fact.id))
+        if held:
+            self.changes.touched[fact.atom] = None
+            return
+        if self.program.is_derived(fact.atom):
+            self.changes.touched[fact.atom] = None
+        else:
+            self.changes.add(fact.atom)
+        self.tx.assert_fact(fact.atom)
+
+    def remove_fact(self, fact_id: str) -> None:
+        fact = self.facts[fact_id]
+        left = tuple(each for each in self.by_atom[fact.atom] if each != fact_id)
+        self.journal.drop(self.facts, fact_id)
+        if left:
+            self.journal.put(self.by_atom, fact.atom, left)
+            self.changes.touched[fact.atom] = None
+            return
+        self.journal.drop(self.by_atom, fact.atom)
+        self.tx.retract_fact(fact.atom)
+        self.changes.remove(fact.atom)
+
+    def close_rules(self) -> None:
+        """Bring the closure up to date and note what it moved."""
+        delta = self.tx.close()
+        for atom in delta.removed:
+            if atom not in self.by_atom:
+                self.changes.remove(atom)
+            else:
+                self.changes.touched[atom] = None
+        for atom in delta.added:
+            if atom not in self.by_atom:
+                self.changes.add(atom)
+            else:
+                self.changes.touched[atom] = None
+
+    def strongest(self, atom: Atom) -> Fact | None:
+        """The strongest reason to hold a base atom; the earliest of equals."""
+        held = [self.facts[fact_id] for fact_id in self.by_atom.get(atom, ())]
+        return min(held, key=lambda fact: TIER_RANK[fact.tier]) if held else None
+
+    def node_id(self, atom: Atom) -> str:
+        fact = self.strongest(atom)
+        return fact.id if fact is not None else "derived:" + atom.identity()
+
+    def atom_of(self, node_id: str) -> Atom | None:
+        """The usable atom a node id names now, or None."""
+        fact = self.facts.get(node_id)
+        if fact is not None:
+            return fact.atom
+        atom = self.derived_ids.get(node_id)
+        return atom if atom is not None and self.program.holds(atom) else None
+
+    # --- strength ----------------------------------------------------------------------
+
+    def ground(self, atom: Atom) -> Ground:
+        """Tier, witness and authorship of a usable atom: a conclusion is no stronger than its weakest premise."""
+        found = self.grounds.get(atom)
+        if found is not None:
+            return found
+        waiting = [atom]                       # a stack, since chains are longer than Python's own
+        while waiting:
+            current = waiting[-1]
+            if current in self.grounds:
+                waiting.pop()
+                continue
+            support = None if current in self.by_atom else self.program.support(current)
+            if support is not None:
+                unknown = [premise for premise in support.premises if premise not in self.grounds]
+                if unknown:
+                    waiting.extend(unknown)
+                    continue
+            self.grounds[current] = self._ground(current, support)
+            waiting.pop()
+        return self.grounds[atom]
+
+    def _ground(self, atom: Atom, support) -> Ground:
+        if support is None:
+            fact = self.strongest(atom)
+            return Ground(fact.tier if fact is not None else ASSERTED, atom, True)
+        info = self.rules.get(support.rule_id)
+        law = info is not None and info.law
+        tier, witness = ("verified" if law else ASSERTED) if not support.premises else "verified", atom
+        law_only = law
+        for premise in support.premises:
+            below = self.grounds[premise]
+            law_only = law_only and below.law_only
+            if TIER_RANK[below.tier] > TIER_RANK[tier]:
+                tier, witness = below.tier, below.witness
+        if support.approximate is not None and weaker(tier, "approximate") != tier:
+            tier, witness = "approximate", atom
+        return Ground(tier, witness, law_only)
+
+    # --- after an accepted command -----------------------------------------------------
+
+    def commit(self) -> list[Atom]:
+        """Move the caches by what changed; the atoms that are new or changed, in order."""
+        changes, self.changes = self.changes, Changes()
+        self.revision += 1
+        if changes.removed or changes.touched:
+            self.grounds.clear()
+        for atom in changes.removed:
+            self.shown.pop(atom, None)
+            self.derived_ids.pop("derived:" + atom.identity(), None)
+            self.versions[atom.predicate] = self.versions.get(atom.predicate, 0) + 1
+        moved = [*changes.added, *(atom for atom in changes.touched if self.program.holds(atom))]
+        for atom in moved:
+            self.versions[atom.predicate] = self.versions.get(atom.predicate, 0) + 1
+            if not is_board_word(atom.predicate):
+                self.shown.pop(atom, None)
+                self.shown[atom] = None
+            if atom not in self.by_atom:
+                self.derived_ids["derived:" + atom.identity()] = atom
+        return moved
+
+    def discard(self) -> None:
+        self.changes = Changes()
+
+    def rebuild_law(self) -> None:
+        """The look-up tables of what the installed Releases declare."""
+        self.protected, self.actions, self.case_types = {}, {}, {}
+        for release in self.releases.values():
+            for predicate, how in release.protected.items():
+                self.protected[predicate] = (how, release.id)
+            self.actions.update(release.actions)
+            self.case_types.update(release.case_types)
+
+    # --- cached reads ------------------------------------------------------------------
+
+    def cached(self, key: object, needs: object, compute):
+        """`compute()`, or its last value while `needs` is equal."""
+        found = self.reads.get(key)
+        if found is not None and found[0] == needs:
+            return found[1]
+        value = compute()
+        self.reads[key] = (needs, value)
+        return value
+
+    def versions_of(self, predicates) -> tuple[int, ...]:
+        return tuple(self.versions.get(predicate, 0) for predicate in predicates)
+
+    def depends(self, predicates) -> tuple[str, ...]:
+        """These predicates and all that rules read to conclude them, sorted."""
+        return self.cached(("depends", tuple(predicates)), (self.generation, len(self.rules), tuple(self.rules)[-1:]),
+                           lambda: self._depends(predicates))
+
+    def _depends(self, predicates) -> tuple[str, ...]:
+        bodies: dict[str, set[str]] = {}
+        for info in self.rules.values():
+            for head in info.rule.then:
+                bodies.setdefault(head.predicate, set()).update(literal.predicate for literal in info.rule.when)
+        seen, waiting = set(), list(predicates)
+        while waiting:
+            predicate = waiting.pop()
+            if predicate not in seen:
+                seen.add(predicate)
+                waiting.extend(bodies.get(predicate, ()))
+        return tuple(sorted(seen))
+
+    # --- Cases -------------------------------------------------------------------------
+
+    def running_roots(self) -> list[Case]:
+        return [case for case in self.cases.values() if case.status == RUNNING]
+

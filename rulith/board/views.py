@@ -1,0 +1,234 @@
+"""Views: the bounded picture of a Board that an answer carries.
+
+What changed comes first, then the newest facts, until the node or byte bound is met;
+goals are kept longest. Parts that did not change since the last view are not computed
+again: each part knows the predicates it reads.
+
+Source  the MCP surface, "Board View".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from rulith.base.errors import Refused
+from rulith.base.limits import VIEW_NODES_QUERY_MAX
+from rulith.board.actions import action_row
+from rulith.board.batch import rule_permission
+from rulith.board.cases import is_certified, leaves
+from rulith.board.gaps import case_gaps
+from rulith.board.release import ActionSpec
+from rulith.board.shapes import Policy
+from rulith.board.state import DERIVED, PAUSED, RUNNING, BoardState, Case, Goal
+from rulith.board.words import ACCEPTANCE_MET, is_board_word
+from rulith.rules.terms import Atom
+
+DIRECTORY_ROWS_MAX = 50       # newest Cases listed; QueryBoard takes a limit of its own
+ACTIONS_MAX = 64
+GOALS_MAX = 40
+FIXED_BYTES = 400             # what the members around the lists cost at most
+
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Viewer:
+    """Composes views of one Board; remembers sizes and parts between them."""
+
+    def __init__(self, state: BoardState) -> None:
+        self.state = state
+        self._nodes: dict[Atom, tuple[object, dict, int]] = {}
+
+    # --- the view ----------------------------------------------------------------------
+
+    def view(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, *, nodes_max: int, bytes_max: int | None,
+             first: Sequence[str] = (), directory_max: int = DIRECTORY_ROWS_MAX) -> dict:
+        state = self.state
+        cases = [state.cases[case_id] for case_id in focus if case_id in state.cases]
+        live = [case for case in cases if case.status in (RUNNING, PAUSED)]
+        gaps, status = [], {}
+        for case in live:
+            rows = self._leaves(case)
+            status[case.root] = {"certified": is_certified(rows),
+                                 "leaves": [{name: value for name, value in row.items() if name != "lacks"} for row in rows]}
+            gaps += self._gaps(case, rows, policy)
+        view = {
+            "position": self._position(live),
+            "roots": [{"caseId": case.case_id, "root": case.root, "status": case.status, "caseType": case.type} for case in cases],
+            "cases": self.directory(directory_max, profile),
+            "gaps": gaps,
+            "actions": self._actions(live, policy, profile),
+            "taskStatus": status,
+        }
+        left = None if bytes_max is None else bytes_max - FIXED_BYTES - len(_dumps(view).encode())
+        nodes, total = self._choose(profile, live, nodes_max, left, first)
+        view["nodes"] = nodes
+        view["total"] = total
+        if len(nodes) < total:
+            view["truncated"] = True
+        return view
+
+    def _position(self, live: Sequence[Case]) -> dict:
+        permissions = [rule_permission(self.state, case) for case in live]
+        rules: object = {"none": "not_permitted"}
+        for wanted in ("rules_and_actions", "rules_only"):
+            if wanted in permissions:
+                rules = wanted
+                break
+        return {"writes": "open", "newCases": "open", "rules": rules}
+
+    def directory(self, limit: int, profile: Mapping | None = None) -> dict:
+        cases = self.state.cases
+        chosen = []
+        for case in reversed(cases.values()):
+            if len(chosen) == limit:
+                break
+            if _sees_case(profile, case):
+                chosen.append(case.row())
+        found: dict = {"directory": chosen, "total": len(cases)}
+        if len(chosen) < len(cases):
+            found["truncated"] = True
+        return found
+
+    # --- parts that are cached by what they read ---------------------------------------
+
+    def _leaves(self, case: Case) -> list[dict]:
+        state = self.state
+        read = state.depends((ACCEPTANCE_MET,)) if not case.is_exploration else None
+        needs = (case, state.generation, state.versions_of(read) if read is not None else state.revision,
+                 len(state.rules), len(state.goals))
+        return state.cached(("leaves", case.case_id), needs, lambda: leaves(state, case))
+
+    def _gaps(self, case: Case, rows: list[dict], policy: Policy) -> list[dict]:
+        state = self.state
+        if all(row["met"] for row in rows):
+            return []
+        read = state.depends((ACCEPTANCE_MET,)) if not case.is_exploration else None
+        needs = (case, state.generation, state.versions_of(read) if read is not None else state.revision,
+                 len(state.rules), len(state.goals), len(state.agent_actions), policy.version)
+        return state.cached(("gaps", case.case_id), needs, lambda: case_gaps(state, case, rows, policy))
+
+    def _actions(self, live: Sequence[Case], policy: Policy, profile: Mapping | None) -> list[dict]:
+        running = tuple(case for case in live if case.status == RUNNING)
+        paused = bool(live) and not running
+        found = []
+        for spec in self._offered(live):
+            if not _sees(profile, "capabilities", spec.id.rpartition(".")[0]) and spec.release:
+                continue
+            read = tuple(literal.predicate for literal in spec.preconditions)
+            needs = (spec, running, paused, self.state.versions_of(read), policy.version)
+            found.append(self.state.cached(("action", spec.id), needs,
+                                           lambda spec=spec: action_row(self.state, spec, running, paused, policy)))
+            if len(found) == ACTIONS_MAX:
+                break
+        return found
+
+    def _offered(self, live: Sequence[Case]) -> list[ActionSpec]:
+        """The Actions of the focused Cases' Capabilities, those to drive first, then the Agent's own."""
+        found: dict[str, ActionSpec] = {}
+        for case in live:
+            case_type = self.state.case_types.get(case.type)
+            if case_type is None:
+                continue
+            for name in case_type.drive:
+                found[name] = self.state.actions[name]
+            for name, spec in self.state.releases[case_type.capability].actions.items():
+                found.setdefault(name, spec)
+        for each in self.state.agent_actions.values():
+            found.setdefault(each.spec.id, each.spec)
+        return list(found.values())
+
+    # --- nodes -------------------------------------------------------------------------
+
+    def node(self, atom: Atom) -> tuple[dict, int]:
+        """The view's node of a usable atom and its size in JSON bytes."""
+        ground = self.state.ground(atom)
+        fact = self.state.strongest(atom)
+        mark = (fact.id if fact is not None else None, ground.tier, self.state.generation)
+        known = self._nodes.get(atom)
+        if known is not None and known[0] == mark:
+            return known[1], known[2]
+        node = {"id": self.state.node_id(atom), "kind": "finding" if atom.predicate == "finding" else "fact",
+                "text": atom.text(), "predicate": atom.predicate, "args": dict(atom.args)}
+        if atom.negated:
+            node["negated"] = True
+        if fact is not None:
+            node["origin"], node["tier"] = fact.origin, fact.tier
+            if fact.by.get("source"):
+                node["source"] = fact.by["source"]
+        else:
+            node["origin"], node["tier"] = DERIVED, ground.tier
+            node["by"] = self.state.program.support(atom).rule_id
+        if self.state.program.disputed(atom):
+            return {**node, "disputed": True}, len(_dumps(node)) + 16      # depends on other facts, so never remembered
+        size = len(_dumps(node).encode()) + 1
+        self._nodes[atom] = (mark, node, size)
+        return node, size
+
+    def goal_node(self, goal: Goal) -> dict:
+        return {"id": goal.id, "kind": "goal", "text": " AND ".join(literal.text() for literal in goal.desired),
+                "label": goal.label, "origin": "asserted", "case": goal.case_id}
+
+    def _choose(self, profile: Mapping | None, live: Sequence[Case], nodes_max: int, left: int | None,
+                first: Sequence[str]) -> tuple[list[dict], int]:
+        state = self.state
+        in_focus = {case.case_id for case in live}
+        goals = [goal for goal in state.goals.values() if goal.case_id in in_focus]
+        total = len(state.shown) + len(goals)
+        chosen: list[dict] = []
+        for goal in goals[:min(GOALS_MAX, nodes_max)]:
+            node = self.goal_node(goal)
+            chosen.append(node)
+            left = None if left is None else left - len(_dumps(node).encode()) - 1
+        seen: set[Atom] = set()
+        for atom in self._in_order(first):
+            if len(chosen) >= nodes_max or (left is not None and left <= 0):
+                break
+            if atom in seen or not _sees(profile, "predicates", atom.predicate):
+                continue
+            seen.add(atom)
+            node, size = self.node(atom)
+            if left is not None and size > left:
+                break
+            chosen.append(node)
+            left = None if left is None else left - size
+        return chosen, total
+
+    def _in_order(self, first: Sequence[str]):
+        for node_id in first:
+            atom = self.state.atom_of(node_id)
+            if atom is not None and not is_board_word(atom.predicate):
+                yield atom
+        yield from reversed(self.state.shown)
+
+    # --- one Case in full --------------------------------------------------------------
+
+    def case_detail(self, case_id: str, policy: Policy, profile: Mapping | None = None) -> dict:
+        """{case, tree, gaps, facts, actions}: as it stands, or as it stood at the close."""
+        state = self.state
+        case = state.cases.get(case_id)
+        if case is None:
+            raise Refused("unknown_case", case=case_id)
+        about = {**case.row(), "openedAt": case.opened_at, "closedAt": case.closed_at or None, "certified": case.certified,
+                 "reason": case.reason or None, "holds": list(case.holds), "release": case.release}
+        if case.closing is not None:
+            closing = case.closing
+            return {"case": about, "tree": [dict(row) for row in closing["leaves"]], "gaps": [],
+                    "facts": list(closing["facts"]), "actions": [], "conclusions": list(closing["conclusions"])}
+        rows = self._leaves(case)
+        gaps = self._gaps(case, rows, policy)
+        by_node = {gap["node"]: gap for gap in reversed(gaps)}
+        tree = [{**row, "gap": by_node[row["node"]]} if row["node"] in by_node else dict(row) for row in rows]
+        nodes, _ = self._choose(profile, [case], VIEW_NODES_QUERY_MAX, None, ())
+        about["certified"] = is_certified(rows)
+        return {"case": about, "tree": tree, "gaps": gaps, "facts": nodes, "actions": self._actions([case], policy, profile)}
+
+
+def _sees(profile: Mapping | None, member: str, name: str) -> bool:
+    """Whether an Agent's Profile shows this name; an absent list hides nothing."""
+    allowed = profile.get(member) if profile else None
+    return allowed is None or name in allowed
+
+
+def _sees_case(profile: Mapping | None, case: Case) -> bool:
+    return case.is_exploration or _sees(profile, "caseTypes", case.type)
