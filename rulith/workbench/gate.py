@@ -36,7 +36,7 @@ class Gate:
     def __init__(self, key: str, mint: Callable[[str], str], clock: Clock) -> None:
         if not KEY_PATTERN.fullmatch(key):
             raise Refused("workbench_key")
-        self._key = key
+        self.key = key
         self._mint = mint
         self._clock = clock
         self._tickets: OrderedDict[str, float] = OrderedDict()
@@ -86,7 +86,7 @@ class Gate:
     # checking
 
     def is_key(self, text: str) -> bool:
-        return hmac.compare_digest(text.encode(), self._key.encode())
+        return hmac.compare_digest(text.encode(), self.key.encode())
 
     def has_cookie(self, request: Request) -> bool:
         return any(name == self.cookie_name and value in self._cookies for name, value in cookies_of(request))

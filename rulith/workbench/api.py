@@ -1,0 +1,212 @@
+"""The page's HTTP: which request reaches what, and how a refusal looks.
+
+Every answer of a data route is one JSON object; a refusal is
+`{ok: false, errorCode, teaching, happened, next, facts}`. The head is judged before a body
+is read.
+
+Source  the workbench surface; the design's rules on the page (§8, D11)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+
+from rulith.base.errors import Refused
+from rulith.base.json_text import read_json
+from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX
+from rulith.net.messages import Request, Response, StreamResponse, json_response
+from rulith.workbench import calculation, jobs
+from rulith.workbench.bench import Workbench
+from rulith.workbench.console import PREFIX as CONSOLE
+from rulith.workbench.console import pass_through
+from rulith.workbench.gate import Gate
+from rulith.workbench.instances import Instance
+from rulith.workbench.models import FIELDS as MODEL_FIELDS
+from rulith.workbench.models import save_model
+from rulith.workbench.pages import PROTECT, Pages, locked_page
+from rulith.workbench.supervision import Is
+
+STATUS = {"token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
+          "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
+          "run_not_running": 409, "job_closed_otherwise": 409, "worker_not_online": 409}
+NO_STORE = [("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"),
+            ("cross-origin-resource-policy", "same-origin")]
+INSTANCE_PATH = re.compile(r"/i/([A-Za-z0-9_-]{1,64})/([a-z/-]{1,32})", re.ASCII)
+ACTIVITY_ROWS = 300
+# What of the gateway's reads the page may ask, and with which query members.
+READS = {"case": ("case",), "proof": ("id", "atom"), "why-not": ("atom",), "receipt": ("case",)}
+
+Route = Callable[[Request, Instance], Awaitable[object]]
+
+
+class Api:
+    """The handler and the head check of the workbench's server."""
+
+    def __init__(self, bench: Workbench, gate: Gate, pages: Pages) -> None:
+        self.bench = bench
+        self.gate = gate
+        self.pages = pages
+        self._gets: dict[str, Route] = {"state": self._board, "demo": self._demo, "activity": self._activity}
+        self._posts: dict[str, Route] = {"demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,
+                                         "model": self._model, "worker": self._worker_operation}
+
+    # the head
+
+    def head_check(self, request: Request) -> Response | None:
+        """Who asks, before a body is read."""
+        request.body_bytes_max = LOCAL_API_BODY_BYTES_MAX
+        try:
+            self.gate.check_place(request)
+            if request.path in ("/", "/api/token"):
+                return None                              # their own proofs are looked at in the handler
+            if request.path.startswith(("/ui/", CONSOLE)) or request.path == CONSOLE.rstrip("/"):
+                if not self.gate.has_cookie(request):
+                    raise Refused("page_locked")
+                if request.method != "GET":
+                    self.gate.check_asker(request)
+                return None
+            self.gate.check_asker(request)
+            self.gate.check_token(request)
+        except Refused as refusal:
+            return refused(refusal)
+        return None
+
+    # the body
+
+    async def handle(self, request: Request) -> Response | StreamResponse:
+        """Every request whose head was let in."""
+        try:
+            return await self._answer(request)
+        except Refused as refusal:
+            return refused(refusal)
+
+    async def _answer(self, request: Request) -> Response | StreamResponse:
+        path, method = request.path, request.method
+        if path == "/" and method == "GET":
+            return self._shell(request)
+        if path == "/api/token" and method == "POST":
+            self.gate.check_asker(request)
+            return _ok({"token": self.gate.token(request)})
+        if path.startswith("/ui/") and method == "GET":
+            if (found := self.pages.file(request)) is not None:
+                return found
+        elif path == CONSOLE.rstrip("/") and method == "GET":
+            return Response(308, [("location", CONSOLE), *NO_STORE])
+        elif path.startswith(CONSOLE) and method in ("GET", "HEAD", "POST"):
+            return await pass_through(request, self.bench.client, self.bench.link.url, self.gate.cookie_name)
+        elif path == "/api/state" and method == "GET":
+            return _ok(self.bench.snapshot())
+        elif path == "/events" and method == "GET":
+            return self._events(request)
+        elif (found := INSTANCE_PATH.fullmatch(path)) is not None:
+            if method == "GET" and found[2] in READS:
+                return await self._read(request, self.bench.instance(found[1]))
+            route = {"GET": self._gets, "POST": self._posts}.get(method, {}).get(found[2])
+            if route is not None:
+                return _ok(await route(request, self.bench.instance(found[1])))
+        raise Refused("route_unknown", method=method[:12], path=path[:100])
+
+    def _shell(self, request: Request) -> Response:
+        cookie = self.gate.seat(request)
+        if cookie is None and not self.gate.has_cookie(request):
+            refusal = Refused("page_locked")
+            return locked_page(refusal.happened, refusal.next_step)
+        shell = self.pages.shell()
+        if cookie is not None:
+            shell.headers = [*shell.headers, ("set-cookie", cookie)]
+        return shell
+
+    def _events(self, request: Request) -> StreamResponse:
+        after = request.query.get("after", "0")
+        seen = int(after) if after.isascii() and after.isdigit() and len(after) < 16 else 0
+        headers = [("content-type", "text/event-stream"), ("x-accel-buffering", "no"), *NO_STORE]
+        return StreamResponse(200, headers, self.bench.feed.stream(seen))
+
+    # reading
+
+    async def _board(self, request: Request, instance: Instance) -> object:
+        """The Agent's Cases, operations, decisions and Connection, as the gateway last told them."""
+        if instance.board is None:
+            raise Refused("gateway_not_ready", problem=self.bench.gateway_row()["detail"] or "it is starting")
+        return instance.board
+
+    async def _read(self, request: Request, instance: Instance) -> Response:
+        """What the gateway says, with nothing added: a receipt is signed as it stands."""
+        name = request.path.rpartition("/")[2]
+        query = {key: request.query[key] for key in READS[name] if key in request.query}
+        return json_response(200, await self.bench.link.get(name, {"agent": instance.profile.agent_id, **query}), NO_STORE)
+
+    async def _demo(self, request: Request, instance: Instance) -> object:
+        return {"input": calculation.look(instance.profile.workspace), "runs": [run.row() for run in instance.runs]}
+
+    async def _activity(self, request: Request, instance: Instance) -> object:
+        rows = self.bench.feed.rows(instance=instance.id)
+        return {"rows": [row for row in rows if row["src"] == "worker"][-ACTIVITY_ROWS:]}
+
+    # acting
+
+    async def _run(self, request: Request, instance: Instance) -> object:
+        body = _body(request, ("caseType",))
+        run = await jobs.start(self.bench, instance, body["caseType"])
+        return {"run": run.row()}
+
+    async def _stop_run(self, request: Request, instance: Instance) -> object:
+        _body(request, ())
+        await jobs.stop(self.bench, instance)
+        return {}
+
+    async def _input(self, request: Request, instance: Instance) -> object:
+        body = _body(request, ("values", "replaces"))
+        calculation.write(instance.profile.workspace, body["values"], body["replaces"])
+        self.bench.feed.put("changed", instance=instance.id, what="input")
+        return {"input": calculation.look(instance.profile.workspace)}
+
+    async def _model(self, request: Request, instance: Instance) -> object:
+        save_model(instance.profile, _body(request, MODEL_FIELDS))
+        self.bench.changed()
+        return {}
+
+    async def _worker_operation(self, request: Request, instance: Instance) -> object:
+        operation = _body(request, ("operation",))["operation"]
+        if operation == "start":
+            if not self.bench.link.url:
+                raise Refused("gateway_not_ready", problem="it has not started yet")
+            instance.worker_wanted = True
+            instance.worker.start()
+        elif operation == "stop":
+            instance.worker_wanted = False
+            instance.worker.stop()
+        else:
+            raise Refused("worker_operation", operation=str(operation)[:40])
+        return {"state": "ready" if instance.worker.state is Is.ONLINE else instance.worker.state.value}
+
+
+def _ok(result: object) -> Response:
+    assert isinstance(result, dict)
+    return json_response(200, {"ok": True, **result}, NO_STORE)
+
+
+def refused(refusal: Refused) -> Response:
+    """A refusal as the page reads it. Facts that JSON cannot hold are told as text."""
+    facts = json.loads(json.dumps(refusal.facts, default=str))
+    body = {"ok": False, "errorCode": refusal.code, "teaching": refusal.teaching, "happened": refusal.happened,
+            "next": refusal.next_step, "facts": facts}
+    return json_response(STATUS.get(refusal.code, 400), body, [*NO_STORE, *PROTECT[:1]])
+
+
+def _body(request: Request, fields: tuple[str, ...]) -> dict[str, object]:
+    """The body's members, exactly `fields`. Raises Refused body_not_object, body_field."""
+    path = request.path
+    if (request.headers.get("content-type") or "").partition(";")[0].strip().lower() != "application/json":
+        raise Refused("body_not_object", path=path, problem="its content-type is not application/json")
+    body = read_json(request.body or b"{}", "the body")
+    if not isinstance(body, dict):
+        raise Refused("body_not_object", path=path, problem=f"it is {type(body).__name__}")
+    wanted = ", ".join(fields) or "none"
+    if unknown := sorted(set(body) - set(fields)):
+        raise Refused("body_field", path=path, problem=f"an unexpected field {unknown[0][:60]!r}", fields=wanted)
+    if missing := [name for name in fields if name not in body]:
+        raise Refused("body_field", path=path, problem=f"no field {missing[0]!r}", fields=wanted)
+    return body

@@ -1,0 +1,269 @@
+"""The workbench of one home: its gateway, its Agents' Workers, the runs asked for on the page.
+
+Starts roles and reads the gateway; decides nothing. Everything a page sees of it comes
+from `snapshot` and from the feed; no secret is in either, save the setup code, which the
+snapshot alone carries and only until a passphrase exists.
+
+Units   *_s seconds
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from rulith import VERSION
+from rulith.base.clock import Clock, stamp
+from rulith.base.errors import Refused
+from rulith.disk.home import Home
+from rulith.disk.profiles import Profile, device_secrets, list_profiles, role_env, worker_secrets
+from rulith.disk.runfile import read_live, write_runfile
+from rulith.net.client import HttpClient
+from rulith.procs.identity import process_stamp
+from rulith.workbench.feed import Feed
+from rulith.workbench.gateway_link import GatewayLink
+from rulith.workbench.instances import Instance, board_of
+from rulith.workbench.roles import Child, Event, Role
+from rulith.workbench.supervision import Is
+
+WORKER_REFUSED = (2, 3)      # configuration, credential: a new try meets the same
+WORKER_CLOSE_S = 10.0
+GATEWAY_CLOSE_S = 10.0
+SETTINGS_EXIT = (2,)         # the gateway's own: wrong options
+HIDDEN = ("protocol", "sequence", "src", "instanceId", "t", "type")
+
+
+class Spawn(Protocol):
+    """Makes a role's process; `host.py` gives the real one."""
+
+    async def __call__(self, role: str, *, env: Mapping[str, str], args: list[str], log_path: Path,
+                       on_event: Callable[[Event], None]) -> Child: ...
+
+
+class Workbench:
+    """Open it with `begin`, end it with `close`."""
+
+    def __init__(self, home: Home, clock: Clock, spawn: Spawn, *, environ: Mapping[str, str]) -> None:
+        self.home = home
+        self.clock = clock
+        self.feed = Feed(clock)
+        self.client = HttpClient(clock, environ={})        # loopback only: no proxy has a say
+        self.link = GatewayLink(self.client, clock)
+        self.instances: dict[str, Instance] = {}
+        self.setup_code: str | None = None
+        self.started_at = stamp(clock.wall_s())
+        self.url = ""
+        self.spawn = spawn
+        self._environ = environ
+        self._owned = False
+        self._silent_since: str | None = stamp(clock.wall_s())
+        self._silence = ""
+        self._told = False
+        self._closing = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.gateway = Role("gateway", self._launch_gateway, clock, ready_on=("listening",), on_event=self._gateway_event,
+                            on_change=self.changed, refused=SETTINGS_EXIT, patient=True)
+
+    # --- its life
+
+    def begin(self, url: str) -> None:
+        """Find or start the gateway; everything else follows from its answers."""
+        self.url = url
+        self.record_children()
+        self._load_profiles()
+        self.spawn_task(self.link.watch(self._gateway_state, self._gateway_silent), "gateway state")
+        live = read_live(self.home.gateway_json)
+        if live is not None and isinstance(live.get("url"), str):
+            self._gateway_found(live["url"])
+        else:
+            self._own_gateway()
+
+    async def close(self) -> None:
+        """End what this workbench started: Agents first, then Workers, then the gateway."""
+        self._closing = True
+        agents = [each.agent.stop(WORKER_CLOSE_S) for each in self.instances.values() if each.agent is not None]
+        await asyncio.gather(*agents, *(each.worker.close(WORKER_CLOSE_S) for each in self.instances.values()))
+        await self.gateway.close(GATEWAY_CLOSE_S)
+        self.feed.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.client.close()
+
+    def spawn_task(self, work, name: str) -> None:
+        """Run `work` beside everything else; a bug in it is loud."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": f"{task.get_name()} failed", "exception": task.exception(), "task": task})
+
+    # --- the gateway
+
+    def _own_gateway(self) -> None:
+        self._owned = True
+        self.gateway.start()
+
+    async def _launch_gateway(self, on_event: Callable[[Event], None]) -> Child:
+        self.setup_code = None
+        env = {"RULITH_HOME": str(self.home.path)}
+        if self._environ.get("RULITH_SEED_WORKSPACE"):
+            env["RULITH_SEED_WORKSPACE"] = self._environ["RULITH_SEED_WORKSPACE"]
+        args = ["--home", str(self.home.path)]
+        if self.link.url and self.gateway.failures == 1:
+            args += ["--listen", self.link.url.partition("//")[2]]     # where Workers and Agents already look
+        return await self.spawn("gateway", env=env, args=args, log_path=self.home.logs / "gateway.log", on_event=on_event)
+
+    def _gateway_event(self, event: Event) -> None:
+        kind = event.get("type")
+        if kind == "setup-code":
+            self.setup_code = str(event.get("code"))
+            self.changed()
+            return                                     # it goes to no log and no feed
+        if kind == "listening":
+            self._gateway_found(str(event["url"]))
+        elif kind == "exit":
+            self.link.lose("it has ended")
+            self._silent("It ended by itself.")
+        if kind in ("spawn", "exit"):
+            self.record_children()
+        self.tell("gateway", None, event)
+
+    def _gateway_found(self, url: str) -> None:
+        """A gateway answers at `url`: read from it, and let every Worker know."""
+        moved = self.link.url not in ("", url)
+        try:
+            grant = device_secrets(self.home).load().get("token", "")
+        except Refused as problem:
+            self._silent(problem.happened)
+            return
+        self.link.point_at(url, grant)
+        self._load_profiles()
+        for instance in self.instances.values():
+            if moved and instance.worker.state in (Is.STARTING, Is.ONLINE):
+                instance.worker.restart()
+            elif instance.worker_wanted and instance.worker.state is Is.STOPPED:
+                instance.worker.start()
+
+    def _gateway_state(self, state: dict) -> None:
+        was_silent = self._silent_since is not None
+        self._silent_since = None
+        if state.get("passphraseSet"):
+            self.setup_code = None
+        for instance in self.instances.values():
+            board = board_of(state, instance.profile)
+            if board != instance.board:
+                instance.board = board
+                self.feed.put("changed", instance=instance.id, what="board", version=state["version"])
+        if was_silent:
+            self.changed()
+
+    def _gateway_silent(self, problem: str) -> None:
+        if not self._owned and not self._closing:
+            live = read_live(self.home.gateway_json)
+            if live is None:
+                self._own_gateway()                    # the one we had found is gone: run our own
+            elif live.get("url") != self.link.url:
+                self._gateway_found(str(live["url"]))
+        self._silent(problem)
+
+    def _silent(self, problem: str) -> None:
+        fresh = self._silent_since is None
+        self._silence = problem
+        if fresh:
+            self._silent_since = stamp(self.clock.wall_s())
+            self.changed()
+
+    def gateway_row(self) -> dict[str, object]:
+        """The gateway as the page reads it."""
+        role = self.gateway.row() if self._owned else None
+        if self._silent_since is None:
+            state, since = "online", role["since"] if role else self.started_at
+        elif role is None:
+            state, since = "unreachable", self._silent_since
+        elif self.gateway.state in (Is.STARTING, Is.ONLINE):
+            restarted = self.gateway.failures > 0
+            state, since = "restarting" if restarted else "starting", self._silent_since
+        else:
+            state = "restarting" if self.gateway.state is Is.RESTARTING else "unreachable"
+            since = self._silent_since
+        detail = (role or {}).get("detail") or (self._silence if state == "unreachable" else "")
+        return {"state": state, "since": since, "owned": self._owned, "url": self.link.url, "detail": detail,
+                "heardAt": self.link.heard_at, "failures": role["failures"] if role else 0,
+                "retryAt": role["retryAt"] if role else None, "pid": role["pid"] if role else None}
+
+    # --- Workers
+
+    def _load_profiles(self) -> None:
+        for profile in list_profiles(self.home):
+            known = self.instances.get(profile.id)
+            if known is not None:
+                known.profile = profile
+            else:
+                self.instances[profile.id] = Instance(profile, self._worker(profile))
+        self.changed()
+
+    def _worker(self, profile: Profile) -> Role:
+        return Role(f"worker {profile.name}", lambda on_event: self._launch_worker(profile, on_event), self.clock, ready_on=("up",),
+                    on_event=lambda event: self._worker_event(profile.id, event), on_change=self.changed, refused=WORKER_REFUSED)
+
+    async def _launch_worker(self, profile: Profile, on_event: Callable[[Event], None]) -> Child:
+        secrets = worker_secrets(profile).load()
+        env = {"RULITH_SECRETS_FILE": str(profile.directory / "worker-secrets.json"), **role_env(profile, "worker"),
+               "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work",
+               **{name: secrets[name] for name in ("RULITH_CONNECTION", "RULITH_CONNECTION_KEY") if name in secrets}}
+        return await self.spawn("worker", env=env, args=[], log_path=self.home.logs / f"worker-{profile.id}.log", on_event=on_event)
+
+    def _worker_event(self, instance_id: str, event: Event) -> None:
+        if event.get("type") in ("spawn", "exit"):
+            self.record_children()
+        self.tell("worker", instance_id, event)
+
+    # --- what pages see
+
+    def instance(self, instance_id: str) -> Instance:
+        """Raises Refused instance_unknown."""
+        found = self.instances.get(instance_id)
+        if found is None:
+            raise Refused("instance_unknown", instance=instance_id[:60])
+        return found
+
+    def tell(self, src: str, instance_id: str | None, event: Event) -> None:
+        """One event of a role as a row of the feed."""
+        fields = {name: value for name, value in event.items() if isinstance(name, str) and name not in HIDDEN}
+        self.feed.put(str(event.get("type")), src=src, instance=instance_id, **fields)
+
+    def changed(self) -> None:
+        """Say once per turn of the loop that the snapshot differs."""
+        if self._told:
+            return
+        self._told = True
+        asyncio.get_running_loop().call_soon(self._tell_changed)
+
+    def _tell_changed(self) -> None:
+        self._told = False
+        self.feed.put("changed", what="workbench")
+
+    def snapshot(self) -> dict[str, object]:
+        """Everything at a glance; `sequence` is the feed's row it is true at."""
+        return {"serverId": self.feed.server_id, "sequence": self.feed.sequence, "version": VERSION, "home": str(self.home.path),
+                "startedAt": self.started_at, "gateway": self.gateway_row(), "console": {"setupCode": self.setup_code},
+                "instances": [each.row() for each in self.instances.values()]}
+
+    def record_children(self) -> None:
+        """Write down which processes are ours, for `rulith stop` and the next start."""
+        children = [{"role": name, "pid": child.pid, **process_stamp(child.pid)}
+                    for name, child in self._children()]
+        write_runfile(self.home.run / "workbench.json", url=self.url, children=children)
+
+    def _children(self) -> list[tuple[str, Child]]:
+        found = [("gateway", self.gateway.child)]
+        for instance in self.instances.values():
+            found += [("worker", instance.worker.child), ("agent", instance.agent)]
+        return [(name, child) for name, child in found if child is not None]

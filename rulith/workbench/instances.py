@@ -1,0 +1,74 @@
+"""One Agent of this home on the page: its profile, its Worker, the job it is at.
+
+Holds what the page shows of it; starts nothing by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rulith.base.errors import Refused
+from rulith.base.limits import RUNS_KEPT
+from rulith.disk.locks import holder_of
+from rulith.disk.profiles import Profile
+from rulith.workbench.models import model_row
+from rulith.workbench.roles import Child, Role
+from rulith.workbench.runs import Run
+
+
+@dataclass
+class Instance:
+    """A profile that is open in this workbench.
+
+    worker_wanted   the person has not stopped it; it starts whenever there is a gateway
+    board           its part of the gateway's state, as last heard
+    """
+
+    profile: Profile
+    worker: Role
+    worker_wanted: bool = True
+    board: dict[str, object] | None = None
+    runs: list[Run] = field(default_factory=list)
+    agent: Child | None = None
+    busy: bool = False           # from the moment a job is asked for until its process is gone
+
+    @property
+    def id(self) -> str:
+        return self.profile.id
+
+    @property
+    def name(self) -> str:
+        return self.profile.name
+
+    def current(self) -> Run | None:
+        """The run under way."""
+        return self.runs[-1] if self.runs and self.runs[-1].ended_at is None else None
+
+    def add(self, run: Run) -> None:
+        self.runs.append(run)
+        del self.runs[:-RUNS_KEPT]
+
+    def row(self) -> dict[str, object]:
+        """As the page reads it. A profile whose files cannot be read says so instead of its model."""
+        profile = self.profile
+        run = self.current()
+        agent: dict[str, object] = {"state": "running" if self.busy else "idle", "since": run.started_at if run else None}
+        if not self.busy and (held := holder_of(profile.agent_lock)) is not None:
+            agent["held"] = held.happened
+        try:
+            model = model_row(profile)
+        except Refused as problem:
+            model = {"source": "custom", "url": "", "name": "", "thinking": "standard", "maxOutputTokens": 6000,
+                     "keyConfigured": False, "configured": True, "ready": False, "reason": problem.happened}
+        return {"id": profile.id, "name": profile.name, "mode": profile.mode, "directory": str(profile.directory),
+                "workspace": str(profile.workspace), "agentId": profile.agent_id, "agentName": profile.agent_name,
+                "connectionId": profile.connection_id, "createdAt": profile.created_at,
+                "worker": self.worker.row(), "agent": agent, "model": model}
+
+
+def board_of(state: dict, profile: Profile) -> dict[str, object]:
+    """The part of the gateway's state that is about this profile's Agent."""
+    mine = {kind: [row for row in state.get(kind, []) if row.get("agentId") == profile.agent_id]
+            for kind in ("cases", "operations", "decisions")}
+    connection = next((row for row in state.get("connections", []) if row.get("id") == profile.connection_id), None)
+    return {**mine, "connection": connection, "passphraseSet": bool(state.get("passphraseSet"))}
