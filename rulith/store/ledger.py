@@ -100,7 +100,7 @@ class Ledger:
     def commit(self) -> None:
         """Make every staged row durable, all or none, in one transaction.
 
-        Raises StoreFailed; what was staged stays staged until `discard`, and cannot be committed again.
+        Raises StoreFailed; then nothing was kept, and what was staged stays staged until `discard`.
         """
         if not self._staged:
             return
@@ -211,6 +211,7 @@ class Ledger:
         if self._db is None:
             return
         self._staged.clear()
+        self._heads = None
         db, self._db = self._db, None
         try:
             db.close()
