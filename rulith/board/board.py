@@ -14,15 +14,17 @@ from contextlib import contextmanager
 
 from rulith.base.canonical import digest, sha256_hex
 from rulith.base.errors import Refused
-from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_WRITE_MAX
-from rulith.board import actions, cases, proofs
+from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_QUERY_MAX, VIEW_NODES_WRITE_MAX
+from rulith.board import actions, cases, proofs, receipts
 from rulith.board.batch import Batch, refresh_aggregates
 from rulith.board.capability_check import law_rules, read_release
+from rulith.board.gaps import nearest, suppliers
 from rulith.board.gates import reported_facts
 from rulith.board.machine import Machine, members
 from rulith.board.shapes import BoardPlan, ExternalPlan, Mint, Policy, Source, weaker
 from rulith.board.state import ATTESTED, CLOSED, BoardState, Case, Fact, RuleInfo
-from rulith.board.views import DIRECTORY_ROWS_MAX, Viewer
+from rulith.board.views import DIRECTORY_ROWS_MAX, Viewer, case_about
+from rulith.rules.proofs import Missing
 from rulith.rules.terms import Atom, read_literal
 
 HISTORY_ROWS_DEFAULT = 500
@@ -240,8 +242,19 @@ class Board(Machine):
         return self.viewer.view(profile, focus, policy, nodes_max=nodes_max, bytes_max=bytes_max, first=first,
                                 directory_max=directory_max)
 
-    def case_detail(self, case_id: str, policy: Policy = Policy(), profile: Mapping | None = None) -> dict:
-        return self.viewer.case_detail(case_id, policy, profile)
+    def query(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, arguments: Mapping, *,
+              nodes_max: int = VIEW_NODES_QUERY_MAX) -> dict:
+        """The view that QueryBoard's arguments ask for; a Case's history where `include` says so."""
+        if arguments.get("include") == ["caseHistory"]:
+            root = arguments["selector"]["roots"][0]
+            history = self.case_history(root, limit=arguments.get("limit", HISTORY_ROWS_DEFAULT),
+                                        offset=arguments.get("historyOffset", 0), version=arguments.get("historyVersion"))
+            return {"caseHistory": history}
+        return self.viewer.query(profile, focus, policy, arguments, nodes_max=nodes_max)
+
+    def case_detail(self, case_id: str, policy: Policy = Policy(), profile: Mapping | None = None, *,
+                    nodes_max: int = VIEW_NODES_QUERY_MAX) -> dict:
+        return self.viewer.case_detail(case_id, policy, profile, nodes_max)
 
     def proof(self, node: str | Mapping) -> dict:
         """The proof tree of a node id or an atom; of closed Cases too. Raises Refused not_found."""
@@ -259,18 +272,30 @@ class Board(Machine):
     def _atom(self, node: str | Mapping) -> Atom | None:
         return self.state.atom_of(node) if isinstance(node, str) else read_literal(node, "the atom").atom()
 
-    def why_not(self, atom: Mapping) -> dict:
-        """{text, holds, lacks: [...]}: the nearest rules that could conclude it and what each lacks."""
+    def why_not(self, atom: Mapping, policy: Policy = Policy()) -> dict:
+        """{text, holds, lacks, via?}: the nearest rules that could conclude it, what each lacks, which Actions could supply it."""
         literal = read_literal(atom, "the atom")
         holds = next(iter(self.state.program.solve([literal], limit=1)), None) is not None
-        lacks = [] if holds else [_lack(lack) for lack in self.state.program.why_not(literal, WHY_DEPTH)]
-        return {"text": literal.text(), "holds": holds, "lacks": lacks}
+        lacks = [] if holds else self.state.program.why_not(literal, WHY_DEPTH)
+        answer = {"text": literal.text(), "holds": holds, "lacks": [_lack(lack) for lack in lacks]}
+        if not holds:
+            answer["via"], _ = suppliers(self.state, nearest(lacks) or [Missing(literal, "absent")], policy)
+        return answer
 
     def case(self, case_id: str) -> Case:
         return cases.find_case(self.state, case_id)
 
-    def case_by_root(self, root: str) -> Case:
-        return cases.case_of_root(self.state, root)
+    def case_of_root(self, root: str) -> str | None:
+        """The Case id of a root or of one of its task nodes, or None."""
+        return self.state.roots.get(root.partition("/")[0])
+
+    def cases(self) -> list[dict]:
+        """Every Case, oldest first: directory row, when it opened and closed, certified, Release."""
+        return [case_about(case) for case in self.state.cases.values()]
+
+    def receipt_facts(self, case_id: str) -> dict:
+        """The Board's part of a closed Case's Terminal Receipt; see receipts.py."""
+        return receipts.receipt_facts(self.state, self.case(case_id))
 
     def is_certified(self, case_id: str) -> bool:
         case = self.case(case_id)

@@ -348,8 +348,8 @@ class CapabilityReader:
         people, expires_s = given.get("people", 1), given.get("expires_s", DECISION_EXPIRES_S)
         if type_of(people) != "number" or people not in range(1, DECISION_PEOPLE_MAX + 1):
             self.bad(f"{place}.decision.people", f"it is not a whole number from 1 to {DECISION_PEOPLE_MAX}")
-        if type_of(expires_s) != "number" or expires_s != int(expires_s) or not 60 <= expires_s <= 366 * 86_400:
-            self.bad(f"{place}.decision.expires_s", "it is not a span from a minute to a year")
+        if type_of(expires_s) != "number" or expires_s != int(expires_s) or not 1 <= expires_s <= 31_536_000:
+            self.bad(f"{place}.decision.expires_s", "it is not a whole number of seconds up to a year")
         return {"kind": kind, "people": people, "expiresS": expires_s}
 
     # --- Case Types --------------------------------------------------------------------

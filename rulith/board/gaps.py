@@ -63,7 +63,7 @@ def _why(state: BoardState, goal: str, wanted: Literal, rule_id: str | None, pol
                     if missing.reason == "arithmetic_exact"), None)
     if inexact is not None:
         return arithmetic_gap(goal, *inexact)
-    missing = _nearest(lacks)
+    missing = nearest(lacks)
     if not missing:
         return {"kind": "leaf_gap", "text": f"{goal}: no rule concludes {wanted.text()}"[:TEXT_MAX], "missing": [wanted.text()]}
     via, needs_source = suppliers(state, missing, policy)
@@ -95,7 +95,7 @@ def _walk(lacks) -> Iterator[Lack]:
         waiting.extend(reversed(lack.below))
 
 
-def _nearest(lacks) -> list[Missing]:
+def nearest(lacks) -> list[Missing]:
     """What is missing at the bottom of the nearest rule: facts that no rule concludes, or conditions that fail."""
     found: dict[str, Missing] = {}
 

@@ -68,6 +68,31 @@ class Viewer:
             view["truncated"] = True
         return view
 
+    def query(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, arguments: Mapping, *, nodes_max: int) -> dict:
+        """The view a QueryBoard asks for: the directory alone, or parts of the selected roots.
+
+        Roots that are missing, deleted or not visible are listed alike as unavailable.
+        """
+        state, include = self.state, arguments.get("include")
+        wanted = (arguments.get("selector") or {}).get("roots")
+        chosen = list(focus) if wanted is None else [state.roots[root] for root in wanted
+                                                     if root in state.roots and _sees_case(profile, state.cases[state.roots[root]])]
+        view = self.view(profile, chosen, policy, nodes_max=nodes_max if include and "nodes" in include else 0,
+                         bytes_max=None, directory_max=min(nodes_max, VIEW_NODES_QUERY_MAX))
+        for member, parts in (("nodes", ("nodes", "total", "truncated")), ("gaps", ("gaps",)), ("taskStatus", ("taskStatus",)),
+                              ("cases", ("cases",))):
+            if include is None and member == "nodes" or include is not None and member not in include:
+                for part in parts:
+                    view.pop(part, None)
+        if include is not None and "cases" in include and wanted is None:
+            view.pop("actions", None)
+        if wanted is not None:
+            known = {state.cases[case_id].root for case_id in chosen}
+            missing = [root for root in wanted if root not in known]
+            if missing:
+                view["unavailableRoots"] = missing
+        return view
+
     def _position(self, live: Sequence[Case]) -> dict:
         permissions = [rule_permission(self.state, case) for case in live]
         rules: object = {"none": "not_permitted"}
@@ -203,14 +228,14 @@ class Viewer:
 
     # --- one Case in full --------------------------------------------------------------
 
-    def case_detail(self, case_id: str, policy: Policy, profile: Mapping | None = None) -> dict:
+    def case_detail(self, case_id: str, policy: Policy, profile: Mapping | None = None,
+                    nodes_max: int = VIEW_NODES_QUERY_MAX) -> dict:
         """{case, tree, gaps, facts, actions}: as it stands, or as it stood at the close."""
         state = self.state
         case = state.cases.get(case_id)
         if case is None:
             raise Refused("unknown_case", case=case_id)
-        about = {**case.row(), "openedAt": case.opened_at, "closedAt": case.closed_at or None, "certified": case.certified,
-                 "reason": case.reason or None, "holds": list(case.holds), "release": case.release}
+        about = case_about(case)
         if case.closing is not None:
             closing = case.closing
             return {"case": about, "tree": [dict(row) for row in closing["leaves"]], "gaps": [],
@@ -219,9 +244,16 @@ class Viewer:
         gaps = self._gaps(case, rows, policy)
         by_node = {gap["node"]: gap for gap in reversed(gaps)}
         tree = [{**row, "gap": by_node[row["node"]]} if row["node"] in by_node else dict(row) for row in rows]
-        nodes, _ = self._choose(profile, [case], VIEW_NODES_QUERY_MAX, None, ())
+        nodes, _ = self._choose(profile, [case], nodes_max, None, ())
         about["certified"] = is_certified(rows)
         return {"case": about, "tree": tree, "gaps": gaps, "facts": nodes, "actions": self._actions([case], policy, profile)}
+
+
+def case_about(case: Case) -> dict:
+    """A Case as lists and receipts tell it: the directory row and when, why and how it opened and closed."""
+    return {**case.row(), "openedAt": case.opened_at, "closedAt": case.closed_at or None, "certified": case.certified,
+            "disposition": case.disposition or None, "reason": case.reason or None, "holds": list(case.holds),
+            "release": dict(case.release) if case.release else None}
 
 
 def _sees(profile: Mapping | None, member: str, name: str) -> bool:
