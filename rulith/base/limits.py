@@ -66,6 +66,7 @@ PASSPHRASE_CHARS_MAX = 1024
 PROGRESS_EVERY_S = 5.0           # well inside the clients' shortest call timeout
 LOCAL_WAIT_S_MAX = 25.0
 OPERATIONS_LISTED_MAX = 50
+CASES_LISTED_MAX = 200           # newest first; QueryBoard and the ledger hold the rest
 
 # The workbench
 FEED_ROWS_MAX = 2_000            # a day of activity; a page that slept longer reads everything again

@@ -16,10 +16,11 @@ from collections.abc import Callable
 
 from rulith.base.clock import seconds_of
 from rulith.base.errors import Refused, Unknown
-from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_QUERY_MAX, VIEW_NODES_WRITE_MAX
+from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_WRITE_MAX
 from rulith.board.operations import DONE, NEEDS_PERSON, REFUSED, WAITING, Operation, call_label
 from rulith.board.shapes import BoardPlan, ExternalPlan
 from rulith.gateway.authority import AgentState, Authority
+from rulith.gateway.query import query_view
 from rulith.gateway.receipts import TerminalReceipts
 from rulith.wire.contract import wire_code
 from rulith.wire.jsonrpc import encode_text
@@ -29,7 +30,6 @@ BOARD_TOOLS = ("OpenCase", "ApplyBatch", "ApplyAction", "CloseCase")
 ARTIFACT_TOOL, READ_TOOL = "ReadArtifact", "QueryBoard"
 DISCLOSURE_CODES = ("result_unavailable", "not_authorized", "audience_profile_required", "audience_profile_denied")
 GATEWAY = {"kind": "gateway"}    # on whose word a decision is asked for or runs out
-PROFILE = "agent"               # the audience of every view that leaves through the Agent surface
 
 
 class ToolCalls:
@@ -199,7 +199,10 @@ class ToolCalls:
 
     def _case_ids(self, state: AgentState, tool: str, arguments: dict) -> list[str]:
         """The Cases a refused call was about, as far as its own input names one that exists."""
-        named = arguments.get("caseId") or state.board.case_of_root(arguments.get("root") or arguments.get("target") or "")
+        named = arguments.get("caseId")
+        root = arguments.get("root") or arguments.get("target")
+        if named is None and root:
+            named = state.board.state.roots.get(root)
         return [named] if named in state.case_rows else []
 
     # --- Actions -----------------------------------------------------------------------
@@ -290,15 +293,14 @@ class ToolCalls:
     async def _query(self, session: Session, arguments: dict) -> dict:
         self.expire_decision(session.agent_id)
         board = self._state(session).board
-        view = board.query(PROFILE, list(session.focus.values()), self.authority.policy(session.agent_id), arguments,
-                           nodes_max=arguments.get("limit", VIEW_NODES_QUERY_MAX))
+        view = query_view(board, arguments, list(session.focus.values()), self.authority.policy(session.agent_id))
         body = {"accepted": True, "view": view, "observation": {"consistency": "committed"}}
         answer = self._answer(session, body)
         await self.authority.settled()
         return answer
 
     def _view(self, session: Session, changed: tuple | list = ()) -> dict:
-        return self._state(session).board.view(PROFILE, list(session.focus.values()), self.authority.policy(session.agent_id),
+        return self._state(session).board.view(None, list(session.focus.values()), self.authority.policy(session.agent_id),
                                                nodes_max=VIEW_NODES_WRITE_MAX, bytes_max=VIEW_BYTES_WRITE_MAX, first=changed)
 
     def _answer(self, session: Session, body: dict, *, own: int | None = None, is_error: bool = False,

@@ -14,8 +14,9 @@ import hmac
 
 from rulith.base.errors import Refused, Unknown
 from rulith.base.json_text import read_json
-from rulith.base.limits import LOCAL_WAIT_S_MAX, OPERATIONS_LISTED_MAX, VIEW_NODES_QUERY_MAX
+from rulith.base.limits import CASES_LISTED_MAX, LOCAL_WAIT_S_MAX, OPERATIONS_LISTED_MAX
 from rulith.board.operations import Operation
+from rulith.board.state import Case
 from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
 from rulith.gateway.calls import ToolCalls
 from rulith.gateway.mcp import bearer, is_foreign_page
@@ -23,7 +24,6 @@ from rulith.gateway.worker_line import WorkerLine
 from rulith.net.messages import Request, Response, json_response
 
 PREFIX = "/local/"
-PROFILE = "operator"             # the audience of what the person's own page shows
 STATUSES = {"device_grant_required": 401, "unknown_agent": 404, "unknown_case": 404, "not_found": 404, "no_receipt": 404,
             "unknown_decision": 404, "unknown_connection": 404}
 
@@ -75,7 +75,7 @@ class LocalApi:
             "agents": [{"id": each["id"], "name": each["name"]} for each in registry.agents.values()],
             "connections": [self._connection(each) for each in registry.connections.values()],
             "cases": [self._case_row(agent_id, state, row) for agent_id, state in self.authority.agents.items()
-                      for row in state.board.cases()],
+                      for row in reversed(state.board.state.cases.values())][:CASES_LISTED_MAX],
             "operations": self.operations(),
             "decisions": self.decisions(),
             "passphraseSet": registry.passphrase is not None,
@@ -95,8 +95,10 @@ class LocalApi:
                 "sources": [{"name": each.name, "type": each.type, "access": each.access}
                             for each in registry.sources_of(connection_id)]}
 
-    def _case_row(self, agent_id: str, state: AgentState, row: dict) -> dict:
-        return {"agentId": agent_id, **row, "receipt": row["caseId"] in state.receipts}
+    def _case_row(self, agent_id: str, state: AgentState, case: Case) -> dict:
+        return {"agentId": agent_id, **case.row(), "disposition": case.disposition or None,
+                "certified": state.board.is_certified(case.case_id), "openedAt": case.opened_at,
+                "closedAt": case.closed_at or None, "receipt": case.case_id in state.receipts}
 
     def operations(self, agent_id: str | None = None, case_id: str | None = None) -> list[dict]:
         """Operation rows, newest first; of one Agent or one Case where named."""
@@ -140,7 +142,7 @@ class LocalApi:
     async def _case(self, query: dict[str, str]) -> dict:
         agent_id, state = self._agent(query)
         case_id = query.get("case", "")
-        detail = state.board.case_detail(case_id, self.authority.policy(agent_id), nodes_max=VIEW_NODES_QUERY_MAX)
+        detail = state.board.case_detail(case_id, self.authority.policy(agent_id))
         return {**detail, "operations": self.operations(agent_id, case_id), "receipt": case_id in state.receipts}
 
     async def _proof(self, query: dict[str, str]) -> dict:
@@ -150,8 +152,8 @@ class LocalApi:
         return state.board.proof(query.get("id", ""))
 
     async def _why_not(self, query: dict[str, str]) -> dict:
-        agent_id, state = self._agent(query)
-        return state.board.why_not(read_json(query.get("atom", ""), "atom"), self.authority.policy(agent_id))
+        _, state = self._agent(query)
+        return state.board.why_not(read_json(query.get("atom", ""), "atom"))
 
     async def _receipt(self, query: dict[str, str]) -> dict:
         agent_id, _ = self._agent(query)

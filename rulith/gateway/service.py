@@ -85,7 +85,12 @@ class Gateway:
         return room.head_check(request)
 
     async def handle(self, request: Request) -> Response | StreamResponse:
-        return await self._room(request.path).handle(request)
+        try:
+            return await self._room(request.path).handle(request)
+        except Exception:
+            # The server answers 500 and prints the bug; what this turn staged must not stay half done.
+            self.authority.turns.abandon("a request failed inside")
+            raise
 
     async def listen(self, host: str, port: int) -> Server:
         self._server = await serve(self.handle, host, port, head_check=self.head_check)

@@ -85,13 +85,22 @@ class Turns:
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
 
+    def abandon(self, why: str) -> None:
+        """A bug struck while changes were staged: none of this turn's may be kept half done."""
+        if self._touched:
+            waiting, self._waiting = self._waiting, None
+            self._drop(waiting, Unknown("turn_abandoned", why))
+
     def _fail(self, waiting: asyncio.Future | None, error: Refused) -> None:
         self._sick = True
+        self._drop(waiting, Unknown("commit_failed", str(error)))
+
+    def _drop(self, waiting: asyncio.Future | None, unknown: Unknown) -> None:
         self._ledger.discard()
         touched, self._touched = self._touched, set()
         self._refold(touched)
         if waiting is not None and not waiting.done():
-            waiting.set_exception(Unknown("commit_failed", str(error)))
+            waiting.set_exception(unknown)
             waiting.exception()   # someone may have stopped listening; that is no second error
 
     async def settled(self) -> None:
