@@ -74,9 +74,10 @@ def read_bounded(path: Path | str, bytes_max: int) -> bytes:
     """All of a plain file of at most `bytes_max` bytes. Raises Refused: file_unusable, file_too_large."""
     try:
         handle = os.open(path, _READ_FLAGS)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise Refused("file_unusable", path=str(path), problem="it is not a plain file")
         with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise Refused("file_unusable", path=str(path), problem="it is not a plain file")
             content = file.read(bytes_max + 1)
     except OSError as problem:
         raise Refused("file_unusable", path=str(path), problem=problem.strerror or problem) from None

@@ -71,10 +71,13 @@ class Vault:
             if self.path.is_dir():
                 raise Refused("vault_not_plain", path=str(self.path)) from None
             raise Refused("vault_unreadable", path=str(self.path), problem=problem.strerror or problem) from None
+        try:
+            self._check_file(os.fstat(handle))
+        except Refused:
+            os.close(handle)
+            raise
         with os.fdopen(handle, "rb") as file:
-            self._check_file(os.fstat(file.fileno()))
-            content = file.read(SETTINGS_BYTES_MAX + 1)
-        return content
+            return file.read(SETTINGS_BYTES_MAX + 1)
 
     def _check_file(self, found: os.stat_result) -> None:
         path = str(self.path)
