@@ -24,6 +24,7 @@ from rulith.wire.lease import POLL_AGAIN_S, LeaseKeeper, Moment
 from rulith.wire.manifest import Tool
 from rulith.work.checks import Bench, Cleared, judge_row
 from rulith.work.receipts import Receipt, write_not_recorded, write_receipt
+from rulith.work.renewals import Renewals
 from rulith.work.replies import Accepted, Denied, Rejected, Reply, Silent
 from rulith.work.signals import (
     Abandon,
@@ -82,6 +83,7 @@ class Worker:
         self.phase = Phase.NEW
         self.worker_id = worker_id
         self.keeper = LeaseKeeper(worker_id)
+        self._renewals = Renewals(self.keeper)
         self._connection_id, self._key = connection_id, key
         self._tools, self._advertised, self._sources = tools, list(advertised), sources
         self._compile, self._inspect = compile, inspect
@@ -91,8 +93,6 @@ class Worker:
         self._draining = False
         self._asked_at: Moment | None = None
         self._asked_generation: int | None = None
-        self._renew_sent: Moment | None = None   # a renewal is in flight since then
-        self._renew_at_s: float | None = None    # the retry of an unanswered one
         self._timer_s: float | None = None
         self._cleared: Cleared | None = None
         self._receipt: Receipt | None = None
@@ -124,7 +124,7 @@ class Worker:
     def due_s(self, now: Moment) -> float | None:
         """Seconds until tick() has something to do; None when only a signal can move it."""
         times = [] if self._timer_s is None else [self._timer_s - now.monotonic_s]
-        renewal = self._renewal_due_s(now)
+        renewal = self._renewals.due_s(now)
         if renewal is not None:
             times.append(renewal)
         return max(0.0, min(times)) if times else None
@@ -132,8 +132,7 @@ class Worker:
     def tick(self, now: Moment) -> list[Deed]:
         """Let what is due happen: a renewal, the end of a rest, the notice of a lapse."""
         assert not self._deeds
-        due = self._renewal_due_s(now)
-        if due is not None and due <= 0:
+        if self._renewals.is_due(now):
             self._renew(now)
         if self._timer_s is not None and self._timer_s <= now.monotonic_s:
             self._timer_s = None
@@ -144,7 +143,7 @@ class Worker:
     def _taken(self) -> list[Deed]:
         if self._told_generation is not None and self.keeper.lease is None and self.phase not in (Phase.LEAVING, Phase.GONE):
             # However the loss was noticed, the host hears of it once.
-            self._told_generation, self._renew_at_s = None, None
+            self._told_generation = None
             self._tell("lease", workerId=self.worker_id, lost=True, why=self._lost_why or "its window passed")
         self._lost_why = ""
         deeds, self._deeds = self._deeds, []
@@ -234,13 +233,15 @@ class Worker:
             if not isinstance(rows, list) or (isinstance(payload, dict) and "lease" in payload):
                 raise Refused("lease_malformed", problem="the answer's payload does not hold work alone")
             lease = self.keeper.granted(reply.body.get("lease"), sent=asked_at)
+            if self.keeper.lease is lease:       # else an older snapshot, which moves nothing
+                self._renewals.arm(now)
         except Refused as refused:
             self._drop("lease_malformed")
             self._offline("lease_malformed", refused.teaching)
             self._rest(now, POLL_AGAIN_S)
             return
         if self._told_generation != lease.generation:
-            self._told_generation, self._renew_at_s = lease.generation, None
+            self._told_generation = lease.generation
             self._tell("lease", workerId=self.worker_id, generation=lease.generation, windowMs=lease.window_ms)
         if self._online is not True:
             self._online, self._offline_code = True, ""
@@ -399,47 +400,17 @@ class Worker:
 
     # -- the lease ---------------------------------------------------------------------
 
-    def _renewal_due_s(self, now: Moment) -> float | None:
-        """Seconds to the next renewal, or to the notice of a lapse; None when nothing is held or one is in flight."""
-        if self.phase in (Phase.LEAVING, Phase.GONE):
-            return None
-        due = self.keeper.renewal_due_s(now)
-        if due is None:
-            return None
-        left_s = self.keeper.remaining_ms(now) / 1000
-        if self._renew_sent is not None:
-            return left_s
-        if self._renew_at_s is not None:
-            return min(left_s, self._renew_at_s - now.monotonic_s)
-        return due
-
     def _renew(self, now: Moment) -> None:
-        lease = self.keeper.lease
-        assert lease is not None
-        self._renew_sent, self._renew_at_s = now, None
-        operation = {"kind": "RenewLease", "workerId": self.worker_id, "workerGeneration": lease.generation}
-        self._post(RenewCame, operation, lease.generation, self.keeper.renewal_timeout_s(now))
+        generation, timeout_s = self._renewals.begin(now)
+        operation = {"kind": "RenewLease", "workerId": self.worker_id, "workerGeneration": generation}
+        self._post(RenewCame, operation, generation, timeout_s)
 
     def _renew_came(self, signal: RenewCame, now: Moment) -> None:
-        sent, self._renew_sent = self._renew_sent, None
-        assert sent is not None
+        self._lost_why = self._renewals.ended(signal.reply, now)
         if isinstance(signal.reply, Rejected):
             self._renew_rejected(signal.reply, now)
-            return
-        if self.keeper.is_live(now):             # renewing never acquires: a late yes is no lease
-            self._take_renewal(signal.reply, sent, now)
-        self._let_go(now)
-
-    def _take_renewal(self, reply: Reply, sent: Moment, now: Moment) -> None:
-        if isinstance(reply, Accepted):
-            try:
-                self.keeper.granted(reply.body.get("lease"), sent=sent)
-            except Refused as refused:
-                self._lost_why = refused.teaching
-        elif isinstance(reply, Denied):
-            self._drop(reply.code or f"http_{reply.status}")
         else:
-            self._renew_at_s = now.monotonic_s + self.keeper.unanswered()
+            self._let_go(now)
 
     def _renew_rejected(self, reply: Rejected, now: Moment) -> None:
         """Renewals stop; the loop's own next request meets the same 401 and ends with it."""
@@ -506,9 +477,9 @@ class Worker:
 
     def _leave(self, now: Moment) -> None:
         self._timer_s, self._waiting = None, None
-        if self._renew_sent is not None:
+        if self._renewals.is_in_flight():
             self._do(Abandon(RenewCame))
-            self._renew_sent = None
+            self._renewals.forget()
         generation = self.keeper.generation(now)
         self.keeper.stopped()
         if generation is None:
@@ -534,7 +505,8 @@ class Worker:
 
     def _gone(self, code: int) -> None:
         self.phase = Phase.GONE
-        self._timer_s = self._renew_sent = None
+        self._timer_s = None
+        self._renewals.forget()
         if self._online:
             self._online = False
             self._tell("availability", state="offline")
@@ -560,7 +532,7 @@ class Worker:
         self._send_after_renewal(Send(answer, body, generation, CALL_TIMEOUT_S))
 
     def _send_after_renewal(self, send: Send) -> None:
-        if self._renew_sent is not None:
+        if self._renewals.is_in_flight():
             self._waiting = send
         else:
             self._do(send)

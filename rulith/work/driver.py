@@ -128,12 +128,15 @@ class Driver:
         return Moment(self._clock.monotonic_s(), self._clock.wall_s())
 
     async def _wait(self) -> None:
+        """Until something happened or the core's timer is due; a timer of the loop, because wait_for can lose a cancel."""
         due_s = self._core.due_s(self._now())
-        if not self._inbox:
-            try:
-                await asyncio.wait_for(self._woken.wait(), due_s)
-            except asyncio.TimeoutError:
-                pass             # a timer of the core is due
+        timer = None if due_s is None else asyncio.get_running_loop().call_later(due_s, self._woken.set)
+        try:
+            if not self._inbox:
+                await self._woken.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
         self._woken.clear()
 
     async def _take(self, kind: type, task: asyncio.Task[None] | None, happened: Signal) -> None:

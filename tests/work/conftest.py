@@ -58,6 +58,7 @@ class ScriptedGateway:
         self.calls = []              # (kind, operation, headers, raw body)
         self.changed = asyncio.Condition()
         self.server = None
+        self.closing = False
 
     async def __aenter__(self):
         self.server = await serve(self._answer, "127.0.0.1", 0)
@@ -65,6 +66,9 @@ class ScriptedGateway:
         return self
 
     async def __aexit__(self, *_):
+        async with self.changed:
+            self.closing = True
+            self.changed.notify_all()
         await self.server.close()
 
     def of(self, kind):
@@ -126,7 +130,7 @@ class ScriptedGateway:
             if hold and not self.rows:
                 async with self.changed:
                     try:
-                        await asyncio.wait_for(self.changed.wait_for(lambda: self.rows), 5)
+                        await asyncio.wait_for(self.changed.wait_for(lambda: self.rows or self.closing), 5)
                     except asyncio.TimeoutError:
                         pass
             rows = [row(self) if callable(row) else row for row in self.rows]
