@@ -118,7 +118,7 @@ class AgentRun:
     async def _read_settings(self) -> Settings:
         environ = self._environ
         home = find_home(self._options.home, environ)
-        if environ.get("RULITH_TOKEN", "").strip():
+        if environ.get("RULITH_TOKEN", "").strip() or environ.get("RULITH_URL", "").strip():
             live = read_live(home.gateway_json) if not environ.get("RULITH_URL") else None
             url = str(live["url"]) if live and isinstance(live.get("url"), str) else DEFAULT_GATEWAY
             return read_settings(environ, self._options, default_url=url, warn=self._told.log)

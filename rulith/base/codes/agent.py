@@ -65,5 +65,5 @@ CODES: dict[str, tuple[str, str]] = {
     # A run
     "agent_overlaps": ("Another run of this Agent holds {path}{holder}.", "Let it finish, then run again."),
     "home_incomplete": ("The home {home} lacks {what}.", "Open `rulith start` once with this home."),
-    "child_failed": ("The {role} that this run started ended before it was ready{said}.", "Its log is {log}."),
+    "child_failed": ("The {role} that this run started ended before it was ready{said}.", "Its log lies in {log}."),
 }
