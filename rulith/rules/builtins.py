@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from rulith.base.errors import Refused
-from rulith.base.limits import INTEGER_MAX, STRING_BYTES_MAX
+from rulith.base.limits import INTEGER_MAX
 from rulith.rules.terms import Scalar, normalise
 
 Number = "int | float"
@@ -165,6 +165,14 @@ def exp(left):
 def concat(left: Scalar, right: Scalar) -> Scalar:
     """Two parts joined, and normalised like every other scalar. Refuses CONCAT_OPERAND."""
     return normalise(concat_part(left) + concat_part(right), "a text made by concat")
+
+
+def quiet_concat(left: Scalar, right: Scalar) -> Scalar | None:
+    """`concat`, or None where it would refuse."""
+    try:
+        return concat(left, right)
+    except Refused:
+        return None
 
 
 def concat_part(value: Scalar) -> str:

@@ -1,277 +1,271 @@
-"""A Program: base facts, rules, and everything that follows from them."""
+"""A Program: base facts, rules, and everything that follows from them.
+
+Changes happen inside `transaction()`; any exception there leaves the Program exactly as
+it was, the order of its facts included. Between closings, `holds` and `facts` already
+see asserted and retracted facts; what follows from them is seen after `close()`.
+
+Knows no clock, no ids, no tiers and no reserved predicates.
+"""
 
 from __future__ import annotations
 
-import copy
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
-from rulith.base.canonical import canonical_bytes
 from rulith.base.errors import Refused
-from rulith.base import limits as bounds
-from rulith.rules import builtins, safety
-from rulith.rules.proofs import Computation, FunctionalConflict, Lack, Missing, Node, Support
+from rulith.base.limits import STRING_BYTES_MAX
+from rulith.rules import explain, safety
+from rulith.rules.bodies import Body
+from rulith.rules.builtins import BUILTINS
+from rulith.rules.engine import Change, Engine, Limits
+from rulith.rules.heads import Query
+from rulith.rules.proofs import FunctionalConflict, Lack, Node, Support
+from rulith.rules.relations import Key, Relation
 from rulith.rules.terms import Atom, Literal, Rule, Scalar, is_variable
 
+__all__ = ["Delta", "Limits", "Program", "Tx"]
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    facts: int = bounds.FACTS_MAX
-    derived: int = bounds.DERIVED_MAX
-    rules: int = bounds.RULES_MAX
-    body: int = bounds.RULE_BODY_MAX
-    bindings: int = bounds.JOIN_BINDINGS_MAX
-    rounds: int = bounds.CLOSURE_ROUNDS_MAX
+_QUERIES_MAX = 512      # compiled queries kept per Program
+_RESULTS_MAX = 1 << 30  # "all" bindings of a query; the join limit bounds them long before
 
 
-@dataclass
 class Delta:
-    """Derived atoms that appeared and disappeared, in a deterministic order."""
+    """Derived atoms that appeared and disappeared, in a deterministic order.
 
-    added: list[Atom] = field(default_factory=list)
-    removed: list[Atom] = field(default_factory=list)
+    Counting is cheap; atoms are made when asked for.
+    """
+
+    def __init__(self, engine: Engine, change: Change) -> None:
+        self._engine = engine
+        self._change = change
+        self._added: list[Atom] | None = None
+        self._removed: list[Atom] | None = None
+
+    @property
+    def added_count(self) -> int:
+        return sum(len(keys) for _, keys in self._change.added)
+
+    @property
+    def removed_count(self) -> int:
+        return sum(len(keys) for _, keys in self._change.removed)
+
+    @property
+    def added(self) -> list[Atom]:
+        if self._added is None:
+            self._added = self._atoms(self._change.added)
+        return self._added
+
+    @property
+    def removed(self) -> list[Atom]:
+        if self._removed is None:
+            self._removed = self._atoms(self._change.removed)
+        return self._removed
+
+    def _atoms(self, changes: list[tuple[Relation, list[Key]]]) -> list[Atom]:
+        return [explain.atom_of(self._engine, relation, key) for relation, keys in changes for key in keys]
+
+    def __repr__(self) -> str:
+        return f"Delta(added={self.added!r}, removed={self.removed!r})"
 
 
 class Tx:
-    def __init__(self, program: "Program") -> None:
-        self._program = program
+    """The hands of one transaction. Useless once its block has ended."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def assert_fact(self, atom: Atom) -> None:
-        if atom.predicate in builtins.BUILTINS:
+        """Make `atom` a base fact; again is nothing. Refuses BUILTIN_RESERVED, ATOM_INVALID, resource_limit."""
+        engine = self._engine
+        if atom.predicate in BUILTINS:
             raise Refused("BUILTIN_RESERVED", predicate=atom.predicate, use="stated as a fact")
-        if any(is_variable(value) for _, value in atom.args):
-            raise Refused("ATOM_INVALID", where=atom.text(), problem="a fact names values, not variables")
-        self._program._base[atom] = None
+        for name, value in atom.args:
+            if value.__class__ is str:
+                if value[:1] == "?" and is_variable(value):  # type: ignore[index]
+                    problem = f"{name}={value} is a variable; a fact names values"
+                    raise Refused("ATOM_INVALID", where=atom.predicate, problem=problem)
+                if len(value) > STRING_BYTES_MAX:  # type: ignore[arg-type]
+                    raise Refused("resource_limit", what=f"the text of {atom.predicate}.{name}",
+                                  value=len(value), limit=STRING_BYTES_MAX)  # type: ignore[arg-type]
+        sign, names = (atom.predicate, atom.negated), tuple([name for name, _ in atom.args])
+        relation = engine.relations.find(sign, names) or engine.create(sign, names)
+        intern = engine.values.intern
+        engine.assert_key(relation, tuple([intern(value) for _, value in atom.args]))
 
     def retract_fact(self, atom: Atom) -> None:
-        self._program._base.pop(atom, None)
+        """Take the base fact away; it may stay as derived. An unknown fact is nothing."""
+        fact = explain.fact_of(self._engine, atom)
+        if fact is not None:
+            self._engine.retract_key(*fact)
 
     def add_rule(self, rule: Rule) -> None:
-        safety.check_rule(rule)
-        if rule.id in self._program._rules:
+        """Refuses RULE_ID_TAKEN, RULE_UNSAFE, resource_limit; strata are checked when closing."""
+        engine = self._engine
+        if rule.id in engine.rules:
             raise Refused("RULE_ID_TAKEN", rule=rule.id)
-        self._program._rules[rule.id] = rule
+        if len(engine.rules) >= engine.limits.rules:
+            raise Refused("resource_limit", what="the number of rules", value=len(engine.rules) + 1, limit=engine.limits.rules)
+        for what, part in (("body literals", rule.when), ("conclusions", rule.then)):
+            if len(part) > engine.limits.body:
+                raise Refused("resource_limit", what=f"the number of {what} of rule {rule.id}",
+                              value=len(part), limit=engine.limits.body)
+        safety.check_rule(rule)
+        engine.add_rule(rule, Body(rule.when))
 
     def remove_rule(self, rule_id: str) -> None:
-        if rule_id not in self._program._rules:
+        """Refuses RULE_NOT_FOUND. What rested on the rule goes when closing."""
+        if rule_id not in self._engine.rules:
             raise Refused("RULE_NOT_FOUND", rule=rule_id)
-        del self._program._rules[rule_id]
+        self._engine.remove_rule(rule_id)
 
     def close(self) -> Delta:
-        return self._program._close()
+        """Bring everything that follows up to date.
+
+        Refuses NOT_STRATIFIABLE, JOIN_EXPLOSION, CLOSURE_DIVERGED, CONCAT_OPERAND,
+        resource_limit; after a refusal only leaving the transaction by it is meaningful.
+        """
+        return Delta(self._engine, self._engine.close())
 
 
 class Program:
-    """Facts and rules, closed. Changes happen inside `transaction()`."""
+    """Facts and rules, closed."""
 
     def __init__(self, limits: Limits = Limits()) -> None:
-        self.limits = limits
-        self.steps = 0
-        self._base: dict[Atom, None] = {}
-        self._rules: dict[str, Rule] = {}
-        self._derived: dict[Atom, tuple[Rule, dict]] = {}
+        self._engine = Engine(limits)
+        self._queries: dict[tuple, Query] = {}
+        self._disputes: explain.Disputes | None = None
+
+    @property
+    def limits(self) -> Limits:
+        return self._engine.limits
+
+    @property
+    def steps(self) -> int:
+        """Join steps taken so far by committed transactions: a deterministic measure of work."""
+        return self._engine.steps
+
+    @property
+    def derived_count(self) -> int:
+        return self._engine.derived_count
+
+    @property
+    def base_count(self) -> int:
+        return self._engine.base_count
 
     @contextmanager
     def transaction(self) -> Iterator[Tx]:
-        saved = dict(self._base), dict(self._rules), dict(self._derived), self.steps
+        """Open the Program for changes; it closes over them at the end, or rolls back on any exception."""
+        engine = self._engine
+        journal = engine.begin()
         try:
-            yield Tx(self)
+            yield Tx(engine)
+            if engine.has_pending():
+                engine.close()
         except BaseException:
-            self._base, self._rules, self._derived, self.steps = saved
+            journal.undo()
             raise
+        finally:
+            engine.journal = None
 
-    # reading
+    # what holds
     def holds(self, atom: Atom) -> bool:
-        return atom in self._base or atom in self._derived
+        return explain.fact_of(self._engine, atom) is not None
 
     def is_base(self, atom: Atom) -> bool:
-        return atom in self._base
+        fact = explain.fact_of(self._engine, atom)
+        return fact is not None and fact[1] in fact[0].base
 
     def is_derived(self, atom: Atom) -> bool:
-        return atom in self._derived
+        """Does a rule stand behind it? (It may be asserted as well.)"""
+        fact = explain.fact_of(self._engine, atom)
+        return fact is not None and fact[0].rows[fact[1]] is not None
 
     def rules(self) -> list[Rule]:
-        return list(self._rules.values())
+        return list(self._engine.rules.values())
+
+    def rule(self, rule_id: str) -> Rule | None:
+        return self._engine.rules.get(rule_id)
+
+    def predicates(self) -> list[str]:
+        """Every predicate that has facts, ascending."""
+        relations = self._engine.relations.numbered
+        return sorted({relation.sign[0] for relation in relations if relation.rows})
 
     def facts(self, predicate: str | None = None) -> Iterator[Atom]:
-        for atom in [*self._base, *(a for a in self._derived if a not in self._base)]:
-            if predicate is None or atom.predicate == predicate:
-                yield atom
+        """All facts, predicates ascending, positive before negative, each in order of appearance."""
+        engine = self._engine
+        signs = sorted(engine.relations.by_sign) if predicate is None else [(predicate, False), (predicate, True)]
+        for sign in signs:
+            for relation, key in engine.relations.in_order(sign):
+                if engine.present(relation, key):
+                    yield explain.atom_of(engine, relation, key)
 
     def solve(self, body: Sequence[Literal], bindings: Mapping[str, Scalar] | None = None,
               limit: int | None = None) -> Iterator[dict[str, Scalar]]:
-        order, stuck = safety.matching_order(body, tuple(bindings or ()))
-        if stuck:
-            return
-        seen: set = set()
-        for found in self._match([body[i] for i in order], dict(bindings or {})):
-            key = tuple((n, isinstance(v, bool), v) for n, v in found.items())
-            if key not in seen:
-                seen.add(key)
-                yield found
-                if limit is not None and len(seen) >= limit:
-                    return
+        """Distinct bindings under which `body` holds, in matching order (facts as of the last closing).
 
+        Variables keep their `?`; `bindings` are part of every answer. Refuses CONCAT_OPERAND
+        and JOIN_EXPLOSION.
+        """
+        given = dict(bindings or {})
+        engine = self._engine
+        query = self._query(tuple(body), tuple(sorted(given)))
+        mark = engine.values.mark()
+        try:
+            numbers = tuple([engine.values.intern(given[name]) for name in query.given])
+            most = _RESULTS_MAX if limit is None else max(limit, 1)
+            found, _ = query.run(numbers, engine.values, most, engine.limits.bindings)
+            names, of = query.body.variables[len(query.given):], engine.values.of
+            answers = [{**given, **{name: of[value] for name, value in zip(names, row)}} for row in found]
+        finally:
+            engine.values.forget(mark)
+        return iter(answers)
+
+    def _query(self, body: tuple[Literal, ...], given: tuple[str, ...]) -> Query:
+        query = self._queries.get((body, given))
+        if query is None:
+            if len(self._queries) >= _QUERIES_MAX:
+                self._queries.clear()
+            query = self._queries[body, given] = Query(body, given, self._engine.relations)
+        return query
+
+    # why
     def support(self, atom: Atom) -> Support | None:
-        if atom not in self._derived:
-            return None
-        rule, bindings = self._derived[atom]
-        premises, computed = [], []
-        for literal in rule.when:
-            if safety.joins(literal):
-                pattern = literal.under(bindings)
-                premises.append(next(a for a in self.facts(literal.predicate) if self._fits(pattern, a, {}) is not None))
-            elif literal.predicate in builtins.ARITHMETIC:
-                ground = literal.under(bindings)
-                names = builtins.ARITHMETIC[literal.predicate]
-                values = tuple(ground.get(n) for n in names)
-                result = builtins.compute(literal.predicate, values)
-                exact = builtins.is_exact(literal.predicate, values, result)
-                computed.append(Computation(literal.predicate, tuple(zip(names, values)), result, exact))
-        rounded = next((c.text() for c in computed if not c.exact), None)
-        return Support(rule.id, tuple(premises), tuple(computed), rounded)
+        """The rule and premises behind a derived atom; None for a bare base fact or an unknown atom."""
+        fact = explain.fact_of(self._engine, atom)
+        return None if fact is None else explain.support_of(self._engine, *fact)
 
     def explain(self, atom: Atom, depth_max: int = 64, nodes_max: int = 10_000) -> Node:
-        support = self.support(atom)
-        if support is None:
-            return Node(atom, None)
-        if depth_max <= 0:
-            return Node(atom, support, (), True)
-        return Node(atom, support, tuple(self.explain(p, depth_max - 1, nodes_max) for p in support.premises))
-
-    def contradictions(self) -> list[Atom]:
-        return [a for a in self.facts() if not a.negated and self.holds(a.opposite())]
-
-    def functional_conflicts(self) -> list[FunctionalConflict]:
-        return []
-
-    def disputed(self, atom: Atom) -> bool:
-        return self.holds(atom.opposite())
+        """The proof tree of an atom that holds. Refuses ATOM_ABSENT where it does not."""
+        fact = explain.fact_of(self._engine, atom)
+        if fact is None:
+            raise Refused("ATOM_ABSENT", atom=atom.text())
+        return explain.tree(self._engine, fact, depth_max, nodes_max)
 
     def why_not(self, pattern: Literal, depth: int = 1) -> list[Lack]:
-        found = []
-        for rule in self._rules.values():
-            for head in rule.then:
-                if head.predicate != pattern.predicate or head.negated != pattern.negated:
-                    continue
-                bindings: dict = {}
-                for name, value in head.args:
-                    wanted = pattern.get(name)
-                    if is_variable(value) and wanted is not None and not is_variable(wanted):
-                        bindings[value] = wanted
-                missing, satisfied = [], []
-                order, _ = safety.matching_order(rule.when)
-                for index in order:
-                    literal = rule.when[index]
-                    if not safety.joins(literal) and not set(safety.inputs(literal)) <= set(bindings):
-                        continue
-                    step = next(self._match([literal], dict(bindings)), None)
-                    if step is not None:
-                        bindings.update(step)
-                        satisfied.append(literal.under(bindings))
-                        continue
-                    ground = literal.under(bindings)
-                    if literal.naf:
-                        missing.append(Missing(ground, "present"))
-                    elif literal.predicate in builtins.ARITHMETIC:
-                        names = builtins.ARITHMETIC[literal.predicate]
-                        ops = tuple((n, ground.get(n)) for n in names)
-                        values = tuple(v for _, v in ops)
-                        reason = "arithmetic_exact" if builtins.left_exact_range(literal.predicate, values) else "no_result"
-                        missing.append(Missing(ground, reason, ops))
-                    elif literal.predicate in builtins.COMPARISONS:
-                        missing.append(Missing(ground, "comparison_false", ground.args))
-                    else:
-                        missing.append(Missing(ground, "absent"))
-                below = tuple(l for m in missing if m.reason == "absent" and depth > 1 for l in self.why_not(m.literal, depth - 1))
-                found.append(Lack(rule.id, rule.label, head, tuple(bindings.items()), tuple(satisfied), tuple(missing), below))
-        return sorted(found, key=lambda lack: len(lack.missing))
+        """What each rule that could conclude `pattern` lacks, nearest first; `depth` follows missing literals."""
+        return explain.why_not(self._engine, pattern, depth)
+
+    # what disagrees
+    def contradictions(self) -> list[Atom]:
+        """The positive atom of each contradicting pair."""
+        return [explain.atom_of(self._engine, *positive) for positive, _ in explain.contradictions(self._engine)]
+
+    def functional_conflicts(self) -> list[FunctionalConflict]:
+        return explain.functional_conflicts(self._engine)
+
+    def disputed(self, atom: Atom) -> bool:
+        """Does the atom, or what its stored proof rests on, stand in a contradiction or functional conflict?"""
+        fact = explain.fact_of(self._engine, atom)
+        if fact is None:
+            return False
+        if self._disputes is None or self._disputes.revision != self._engine.revision:
+            self._disputes = explain.Disputes(self._engine)
+        return self._disputes.covers(fact)
 
     def closure_digest(self) -> str:
-        total = sum(int.from_bytes(hashlib.sha256(canonical_bytes(a.json())).digest(), "big") for a in self.facts())
-        return f"{total % 2**256:064x}"
+        """64 hex digits: the sum, modulo 2^256, of the SHA-256 of every atom's canonical JSON.
 
-    # closing: every rule against every fact until nothing is new
-    def _fits(self, literal: Literal, atom: Atom, bindings: dict) -> dict | None:
-        if atom.predicate != literal.predicate or atom.negated != literal.negated:
-            return None
-        have, found = atom.arguments, dict(bindings)
-        for name, term in literal.args:
-            if name not in have:
-                return None
-            wanted = found.setdefault(term, have[name]) if is_variable(term) else term
-            if not builtins.same(wanted, have[name]):
-                return None
-        return found
-
-    def _match(self, body: list[Literal], bindings: dict) -> Iterator[dict]:
-        if not body:
-            yield bindings
-            return
-        first, rest = body[0], body[1:]
-        if safety.joins(first):
-            for atom in list(self.facts(first.predicate)):
-                found = self._fits(first, atom, bindings)
-                if found is not None:
-                    yield from self._match(rest, found)
-            return
-        ground = first.under(bindings)
-        if first.naf:
-            if not any(self._fits(ground, atom, {}) is not None for atom in self.facts(first.predicate)):
-                yield from self._match(rest, bindings)
-            return
-        slots = builtins.COMPARISONS.get(first.predicate) or builtins.ARITHMETIC[first.predicate]
-        values = tuple(ground.get(name) for name in slots)
-        if any(value is None for value in values):
-            return
-        if first.predicate in builtins.COMPARISONS:
-            if builtins.compare(first.predicate, values):
-                yield from self._match(rest, bindings)
-            return
-        wanted, result = ground.get("result"), builtins.compute(first.predicate, values)
-        if result is None or wanted is None:
-            return
-        if is_variable(wanted) and first.get("result") not in bindings:
-            yield from self._match(rest, {**bindings, first.get("result"): result})
-        elif builtins.same(wanted, result):
-            yield from self._match(rest, bindings)
-
-    def _close(self) -> Delta:
-        before = self._derived
-        self._derived = {}
-        layers = self._layers()
-        for layer in range(max(layers.values(), default=0) + 1):
-            grown = True
-            while grown:
-                grown = False
-                for rule in self._rules.values():
-                    heads = [h for h in rule.then if layers[h.predicate, h.negated] == layer]
-                    order, stuck = safety.matching_order(rule.when)
-                    if not heads or stuck:
-                        continue
-                    for found in list(self._match([rule.when[i] for i in order], {})):
-                        for head in heads:
-                            atom = head.under(found).atom()
-                            if not self.holds(atom):
-                                self._derived[atom] = (rule, found)
-                                grown = True
-        return Delta([a for a in self._derived if a not in before], [a for a in before if a not in self._derived])
-
-    def _layers(self) -> dict:
-        layers: dict = {}
-        edges = []
-        for rule in self._rules.values():
-            for head in rule.then:
-                layers[head.predicate, head.negated] = 0
-                edges += [((head.predicate, head.negated), (b.predicate, b.negated), b.naf) for b in rule.when]
-        for _ in range(len(layers) + 2):
-            changed = False
-            for head, body, naf in edges:
-                need = layers.get(body, 0) + naf
-                if need > layers[head]:
-                    layers[head], changed = need, True
-            if not changed:
-                return layers
-        raise Refused("NOT_STRATIFIABLE", predicate=next(iter(layers))[0], cycle="naf inside a cycle of rules")
+        An atom's JSON is {"args":{...},"predicate":...}, with "negated":true for a strong negative.
+        """
+        return self._engine.closure_digest()

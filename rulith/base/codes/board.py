@@ -37,6 +37,10 @@ CODES: dict[str, tuple[str, str]] = {
         "concat was given {operand}, which is neither text nor a whole number.",
         "Join texts and whole numbers only; nothing was changed.",
     ),
+    "ATOM_ABSENT": (
+        "{atom} does not hold, so nothing explains it.",
+        "Ask why it does not hold, or name an atom that the Board lists.",
+    ),
     "RULE_ID_TAKEN": (
         "A rule {rule} exists already.",
         "Choose another id, or remove that rule first; nothing was changed.",

@@ -1,0 +1,368 @@
+"""Explanations: why an atom holds, what keeps another from holding, what contradicts.
+
+Reads an Engine and never changes it. Computations are redone from the premises of the
+stored support, so the closure carries no cost for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rulith.rules import builtins, safety
+from rulith.rules.engine import Engine
+from rulith.rules.heads import RuleHead
+from rulith.rules.proofs import Computation, FunctionalConflict, Lack, Missing, Node, Support
+from rulith.rules.relations import Key, Relation, Row, Shape
+from rulith.rules.terms import Atom, Literal, Scalar, is_variable, scalar_text
+
+Fact = tuple[Relation, Key]
+
+_ENVIRONMENTS_MAX = 64   # partial matches why_not follows per rule; beyond it the nearest are kept
+_MATCHES_MAX = 256       # facts why_not tries per literal and partial match
+
+
+def atom_of(engine: Engine, relation: Relation, key: Key) -> Atom:
+    of = engine.values.of
+    return Atom(relation.sign[0], tuple([(name, of[value]) for name, value in zip(relation.names, key)]), relation.sign[1])
+
+
+def fact_of(engine: Engine, atom: Atom) -> Fact | None:
+    """Where an atom lies, if it is there."""
+    relation = engine.relations.find((atom.predicate, atom.negated), tuple([name for name, _ in atom.args]))
+    if relation is None:
+        return None
+    key = tuple([engine.values.find(value) for _, value in atom.args])
+    return (relation, key) if engine.present(relation, key) else None
+
+
+def premise(engine: Engine, shape: Shape, row: Row) -> Fact:
+    """The fact behind a shape's row."""
+    if len(row) == len(shape.names):
+        assert shape.exact is not None
+        return shape.exact, row
+    return engine.relations.numbered[row[-2]], row[-1]
+
+
+def premises(engine: Engine, relation: Relation, key: Key) -> list[Fact]:
+    """The facts that the stored support cites, in body order; none for a base fact."""
+    support = relation.rows[key]
+    if support is None:
+        return []
+    head = engine.heads[support[0]]
+    return [premise(engine, head.shapes[join.index], support[join.slot]) for join in head.body.joins]  # type: ignore[arg-type]
+
+
+def support_of(engine: Engine, relation: Relation, key: Key) -> Support | None:
+    stored = relation.rows[key]
+    if stored is None:
+        return None
+    head = engine.heads[stored[0]]
+    atoms = tuple([atom_of(engine, *fact) for fact in premises(engine, relation, key)])
+    computed = _computations(engine, head, stored)
+    rounded = next((c.text() for c in computed if not c.exact), None)
+    return Support(head.rule.id, atoms, computed, rounded)
+
+
+def _computations(engine: Engine, head: RuleHead, stored: tuple) -> tuple[Computation, ...]:
+    if not any(guard.result is not None for guard in head.body.guards):
+        return ()
+    bound: dict[int, Scalar] = {-1 - n: value for n, value in enumerate(head.body.constants)}
+    of = engine.values.of
+    for join in head.body.joins:
+        row = stored[join.slot]
+        bound.update((term, of[row[place]]) for place, term in enumerate(join.terms))
+    found = []
+    for guard in head.body.guards:
+        if guard.result is None:
+            continue
+        operands = tuple([bound[term] for term in guard.terms])
+        result = builtins.compute(guard.name, operands)
+        assert result is not None
+        bound.setdefault(guard.result, result)
+        names = builtins.ARITHMETIC[guard.name]
+        exact = builtins.is_exact(guard.name, operands, result)
+        found.append(Computation(guard.name, tuple(zip(names, operands)), result, exact))
+    return tuple(found)
+
+
+def tree(engine: Engine, fact: Fact, depth_max: int, nodes_max: int) -> Node:
+    """The proof of a fact, cut at `depth_max` rules deep and after `nodes_max` nodes."""
+    count = 1
+    done: list[Node] = []
+    work: list[tuple] = [("open", fact, 0)]
+    while work:
+        step = work.pop()
+        if step[0] == "open":
+            _, (relation, key), depth = step
+            support = support_of(engine, relation, key)
+            below = premises(engine, relation, key)
+            cut = bool(below) and (depth >= depth_max or count + len(below) > nodes_max)
+            work.append(("make", atom_of(engine, relation, key), support, 0 if cut else len(below), cut))
+            if not cut:
+                count += len(below)
+                work.extend(("open", lower, depth + 1) for lower in reversed(below))
+        else:
+            _, atom, support, width, cut = step
+            children = tuple(done[len(done) - width:])
+            del done[len(done) - width:]
+            done.append(Node(atom, support, children, cut))
+    return done[0]
+
+
+# contradictions and functional dependencies
+
+def contradictions(engine: Engine) -> Iterator[tuple[Fact, Fact]]:
+    """Pairs of a positive and a negative fact with the same arguments."""
+    for sign in sorted(engine.relations.by_sign):
+        if not sign[1]:
+            continue
+        for relation, key in engine.relations.in_order(sign):
+            positive = engine.relations.find((sign[0], False), relation.names)
+            if positive is not None and key in positive.rows:
+                yield (positive, key), (relation, key)
+
+
+def dependencies(engine: Engine) -> list[tuple[str, tuple[str, ...]]]:
+    """What `functional_dependency(predicate, key)` facts declare, each once."""
+    found: dict[tuple[str, tuple[str, ...]], None] = {}
+    for relation, key in engine.relations.in_order(("functional_dependency", False)):
+        arguments = dict(zip(relation.names, (engine.values.of[value] for value in key)))
+        predicate, names = arguments.get("predicate"), arguments.get("key")
+        if isinstance(predicate, str) and isinstance(names, str):
+            parts = sorted({part.strip() for part in names.split(",")} - {""})
+            if parts:
+                found[predicate, tuple(parts)] = None
+    return list(found)
+
+
+def functional_groups(engine: Engine) -> Iterator[tuple[str, tuple[str, ...], tuple[int, ...], list[Fact]]]:
+    """Groups of more than one fact of a predicate that agree on a declared key."""
+    for predicate, names in dependencies(engine):
+        groups: dict[tuple, list[Fact]] = {}
+        for relation, key in engine.relations.in_order((predicate, False)):
+            if set(names) <= set(relation.names):
+                at = tuple([key[relation.names.index(name)] for name in names])
+                groups.setdefault(at, []).append((relation, key))
+        for at, facts in groups.items():
+            if len(facts) > 1:
+                yield predicate, names, at, facts
+
+
+def functional_conflicts(engine: Engine) -> list[FunctionalConflict]:
+    of = engine.values.of
+    return [
+        FunctionalConflict(predicate, names, tuple((name, of[value]) for name, value in zip(names, at)),
+                           tuple(atom_of(engine, *fact) for fact in facts))
+        for predicate, names, at, facts in functional_groups(engine)
+    ]
+
+
+class Disputes:
+    """Which facts rest on a contradiction or a functional conflict, at one revision."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.revision = engine.revision
+        self.known: dict[Fact, bool] = {}
+        for pair in contradictions(engine):
+            self.known.update(dict.fromkeys(pair, True))
+        for *_, facts in functional_groups(engine):
+            self.known.update(dict.fromkeys(facts, True))
+        self.any = bool(self.known)
+
+    def covers(self, fact: Fact) -> bool:
+        """Follow the stored support; the graph has no cycles."""
+        if not self.any:
+            return False
+        work = [fact]
+        while work:
+            current = work[-1]
+            if current in self.known:
+                work.pop()
+                continue
+            below = premises(self.engine, *current)
+            unknown = [lower for lower in below if lower not in self.known]
+            if any(self.known.get(lower) for lower in below):
+                self.known[current] = True
+            elif unknown:
+                work.extend(unknown)
+            else:
+                self.known[current] = False
+        return self.known[fact]
+
+
+# what is lacking
+
+class _Attempt:
+    """A partial match of one rule: what is bound, what holds, what does not."""
+
+    __slots__ = ("bound", "satisfied", "missing")
+
+    def __init__(self, bound: dict[str, Scalar], satisfied: tuple, missing: tuple) -> None:
+        self.bound = bound
+        self.satisfied = satisfied
+        self.missing = missing
+
+
+def why_not(engine: Engine, pattern: Literal, depth: int) -> list[Lack]:
+    """For every rule that could conclude `pattern`: what holds and what lacks, nearest rule first."""
+    found: list[Lack] = []
+    for head in engine.heads.values():
+        bound = _unify(head.head, pattern)
+        if bound is not None:
+            lack = _lack(engine, head, bound, depth)
+            if lack is not None:
+                found.append(lack)
+    found.sort(key=lambda lack: len(lack.missing))
+    return found
+
+
+def _unify(head: Literal, pattern: Literal) -> dict[str, Scalar] | None:
+    """Values that the pattern's constants give the head's variables; None where the two cannot meet.
+
+    The pattern may name fewer arguments than the head, never more. Its own variables are
+    free: they put no value anywhere, and equal ones must only not meet different constants.
+    """
+    if (head.predicate, head.negated) != (pattern.predicate, pattern.negated):
+        return None
+    bound: dict[str, Scalar] = {}
+    free: dict[str, Scalar] = {}
+    for name, wanted in pattern.args:
+        term = head.get(name)
+        if term is None:
+            return None
+        if is_variable(wanted):
+            if not is_variable(term) and not builtins.same(free.setdefault(wanted, term), term):  # type: ignore[arg-type]
+                return None
+        elif is_variable(term):
+            if not builtins.same(bound.setdefault(term, wanted), wanted):  # type: ignore[arg-type]
+                return None
+        elif not builtins.same(term, wanted):
+            return None
+    return bound
+
+
+def _lack(engine: Engine, head: RuleHead, bound: dict[str, Scalar], depth: int) -> Lack | None:
+    body = head.rule.when
+    order, stuck = safety.matching_order(body)
+    attempts = [_Attempt(bound, (), ())]
+    for index in order:
+        literal = body[index]
+        following: list[_Attempt] = []
+        for attempt in attempts:
+            following.extend(_step(engine, literal, attempt))
+        following.sort(key=lambda attempt: len(attempt.missing))
+        attempts = following[:_ENVIRONMENTS_MAX]
+    best = attempts[0]
+    never = tuple(Missing(body[index].under(best.bound), "no_result") for index in stuck)
+    missing = best.missing + never
+    if not missing:
+        return None
+    below: tuple[Lack, ...] = ()
+    if depth > 1:
+        below = tuple(lack for lost in missing if lost.reason == "absent" for lack in why_not(engine, lost.literal, depth - 1))
+    return Lack(head.rule.id, head.rule.label, head.head.under(best.bound), tuple(best.bound.items()),
+                best.satisfied, missing, below)
+
+
+def _step(engine: Engine, literal: Literal, attempt: _Attempt) -> Iterator[_Attempt]:
+    """The attempt carried over one literal: each match, or one attempt that lacks it."""
+    ground = literal.under(attempt.bound)
+    if literal.predicate in builtins.BUILTINS:
+        yield _builtin(literal, ground, attempt)
+        return
+    if literal.naf:
+        if ground.is_ground() and _first_match(engine, ground) is not None:
+            yield _Attempt(attempt.bound, attempt.satisfied, (*attempt.missing, Missing(ground, "present")))
+        else:
+            yield _Attempt(attempt.bound, (*attempt.satisfied, ground), attempt.missing)
+        return
+    matched = False
+    for count, values in enumerate(_matches(engine, ground)):
+        if count >= _MATCHES_MAX:
+            break
+        matched = True
+        bound = {**attempt.bound, **values}
+        yield _Attempt(bound, (*attempt.satisfied, literal.under(bound)), attempt.missing)
+    if not matched or ground.variables():
+        yield _Attempt(attempt.bound, attempt.satisfied, (*attempt.missing, Missing(ground, "absent")))
+
+
+def _builtin(literal: Literal, ground: Literal, attempt: _Attempt) -> _Attempt:
+    arithmetic = literal.predicate in builtins.ARITHMETIC
+    slots = builtins.ARITHMETIC[literal.predicate] if arithmetic else builtins.COMPARISONS[literal.predicate]
+    operands = tuple((name, ground.get(name)) for name in slots)
+    values = tuple(value for _, value in operands)
+    if any(value is None for value in values):
+        return _Attempt(attempt.bound, attempt.satisfied, (*attempt.missing, Missing(ground, "no_result")))
+    if any(is_variable(value) for value in values):
+        return attempt      # undecided: what would bind it is missing already
+    if not arithmetic:
+        holds = builtins.compare(literal.predicate, values)  # type: ignore[arg-type]
+        reason, bound = None if holds else "comparison_false", attempt.bound
+    else:
+        reason, bound = _computed(literal, ground, values, attempt.bound)  # type: ignore[arg-type]
+    if reason is None:
+        return _Attempt(bound, (*attempt.satisfied, literal.under(bound)), attempt.missing)
+    return _Attempt(bound, attempt.satisfied, (*attempt.missing, Missing(ground, reason, operands)))  # type: ignore[arg-type]
+
+
+def _computed(literal: Literal, ground: Literal, values: tuple[Scalar, ...],
+              bound: dict[str, Scalar]) -> tuple[str | None, dict[str, Scalar]]:
+    name = literal.predicate
+    result = builtins.quiet_concat(*values) if name == "concat" else builtins.compute(name, values)
+    if result is None:
+        return ("arithmetic_exact" if builtins.left_exact_range(name, values) else "no_result"), bound
+    wanted = ground.get("result")
+    if wanted is None:
+        return "no_result", bound
+    if is_variable(wanted):
+        return None, {**bound, wanted: result}  # type: ignore[dict-item]
+    return (None if builtins.same(wanted, result) else "result_differs"), bound
+
+
+def _matches(engine: Engine, ground: Literal) -> Iterator[dict[str, Scalar]]:
+    """The bindings that facts give the literal's remaining variables, in order of appearance."""
+    shape = engine.relations.shape((ground.predicate, ground.negated), ground.names)
+    known: list[int] = []
+    places: list[int] = []
+    for place, (_, value) in enumerate(ground.args):
+        if not is_variable(value):
+            number = engine.values.find(value)
+            if number is None:
+                return
+            places.append(place)
+            known.append(number)
+    at = known[0] if len(known) == 1 else tuple(known)
+    bucket = shape.index(tuple(places)).buckets.get(at)
+    for row in bucket or ():
+        found: dict[str, Scalar] = {}
+        for place, (_, value) in enumerate(ground.args):
+            if is_variable(value):
+                term = engine.values.of[row[place]]
+                if not builtins.same(found.setdefault(value, term), term):  # type: ignore[arg-type]
+                    break
+        else:
+            yield found
+
+
+def _first_match(engine: Engine, ground: Literal) -> dict[str, Scalar] | None:
+    return next(_matches(engine, ground), None)
+
+
+def lack_text(lack: Lack) -> str:
+    """One line for people: the rule and what it lacks."""
+    parts = []
+    for lost in lack.missing:
+        shown = ", ".join(f"{name}={scalar_text(value)}" for name, value in lost.operands)
+        if lost.reason == "arithmetic_exact":
+            parts.append(f"{lost.literal.predicate}({shown}) leaves the exact range ±9007199254740991")
+        elif lost.reason == "present":
+            parts.append(f"{lost.literal.text()} fails: there is such a fact")
+        elif lost.reason == "comparison_false":
+            parts.append(f"{lost.literal.text()} is false")
+        elif lost.reason == "absent":
+            parts.append(f"no fact {lost.literal.text()}")
+        else:
+            parts.append(f"{lost.literal.text()} has no such result")
+    return f"rule {lack.label}: " + "; ".join(parts)
