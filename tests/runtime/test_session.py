@@ -1,0 +1,424 @@
+"""The MCP session against a scripted gateway: handshake, correlation, and every way an answer is lost.
+
+Source  the MCP surface, "Handshake", "Takeover" and "Client view of each failure".
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from rulith import VERSION
+from rulith.base.errors import Mismatch, Refused
+from rulith.base.limits import BODY_BYTES_MAX
+from rulith.runtime.answers import Kind
+from tests.runtime.scripted_gateway import (
+    AGENT, CUT, SILENT, Held, Raw, Say, ScriptedGateway, connection_replaced, strip_row, tool_rows,
+)
+
+OK = {"accepted": True, "result": {}, "view": {}, "operations": []}
+
+
+def ok(call) -> Say:
+    return Say(OK)
+
+
+@pytest.fixture
+def handshake(line_to, in_loop):
+    """Open a line to a gateway changed by `before`; returns the gateway, or raises what the opening raised."""
+
+    def run(before=None, **options):
+        async def whole():
+            async with line_to(ok, before=before, **options) as (gateway, line):
+                return gateway, line.session
+        return in_loop(whole())
+
+    return run
+
+
+def test_the_handshake_is_initialize_initialized_and_tools(handshake):
+    gateway, session = handshake()
+    assert gateway.methods == ["initialize", "notifications/initialized", "tools/list", "DELETE"]
+    assert session.agent_id == AGENT
+    assert [tool.name for tool in session.tools] == ["OpenCase", "ApplyBatch", "ApplyAction", "CloseCase", "QueryBoard", "ReadArtifact"]
+    assert gateway.deleted == ["s1"]
+
+
+def test_a_paged_tool_list_is_read_to_its_end(handshake):
+    def before(gateway):
+        gateway.page_size = 2
+
+    gateway, session = handshake(before)
+    assert gateway.methods.count("tools/list") == 3
+    assert len(session.tools) == 6
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"protocolVersion": "2025-06-18"}, "2025-06-18"),
+    ({"capabilities": {"tools": {}}}, "does not declare rulith/v3"),
+    ({"capabilities": {"experimental": {"rulith/v3": {"heldCalls": 2}}}}, "does not declare rulith/v3"),
+    ({"capabilities": {"experimental": {"rulith/v3": {"heldCalls": True}}}}, "does not declare rulith/v3"),
+    ({"capabilities": {"experimental": {"rulith/v3": {"heldCalls": 1, "more": 1}}}}, "does not declare rulith/v3"),
+    ({"_meta": {}}, "agentId"),
+])
+def test_a_gateway_of_another_contract_is_a_mismatch(handshake, change, words):
+    def before(gateway):
+        gateway.initialize_result = change
+
+    with pytest.raises(Mismatch, match=words):
+        handshake(before)
+
+
+def _without(name):
+    return [row for row in tool_rows() if row["name"] != name]
+
+
+@pytest.mark.parametrize("rows, words", [
+    (_without("CloseCase"), "missing: CloseCase"),
+    (tool_rows() + [{"name": "Delete", "inputSchema": {}}], "unknown: Delete"),
+    (tool_rows() + [tool_rows()[0]], "more than once: OpenCase"),
+    (tool_rows() + [{"name": "ReadOperation", "inputSchema": {}}], "retired: ReadOperation"),
+    ([{**row, "description": None} for row in tool_rows()], "not text"),
+    ([{**row, "description": "x" * 16_385} for row in tool_rows()], "16384 bytes"),
+    ([{**row, "inputSchema": {"type": "object", "required": ["admission"]}} for row in tool_rows()], "requires admission"),
+    ([{**row, "inputSchema": {"oneOf": [{"properties": {"viewToken": {}}}]}} for row in tool_rows()], "viewToken"),
+])
+def test_a_wrong_surface_is_a_mismatch_that_names_what_differs(handshake, rows, words):
+    def before(gateway):
+        gateway.tools = rows
+
+    with pytest.raises(Mismatch, match=words):
+        handshake(before)
+
+
+def test_a_host_owned_property_is_taken_out_of_the_schema_with_a_warning(handshake, heard):
+    def before(gateway):
+        gateway.tools[0]["inputSchema"] = {"type": "object", "properties": {
+            "caseType": {"type": "string"}, "requestId": {"type": "string"},
+            "businessKey": {"type": "object", "properties": {"kind": {"type": "string"}}}}}
+
+    _, session = handshake(before)
+    properties = session.tools[0].input_schema["properties"]
+    assert set(properties) == {"caseType", "businessKey"}
+    assert "kind" in properties["businessKey"]["properties"]
+    assert any("requestId" in line for line in heard.log)
+
+
+def test_an_absent_description_gets_a_name_and_an_empty_one_stays(handshake):
+    def before(gateway):
+        del gateway.tools[0]["description"]
+        gateway.tools[1]["description"] = ""
+
+    _, session = handshake(before)
+    assert session.tools[0].description == "Rulith Board OpenCase"
+    assert session.tools[1].description == ""
+
+
+def test_a_rejected_token_is_that_and_nothing_else(handshake):
+    with pytest.raises(Refused) as refused:
+        handshake(token="wrong")
+    assert refused.value.code == "credential_rejected"
+    assert "Take a new token." in str(refused.value)
+    assert "wrong" not in str(refused.value)
+
+
+def _version_refusal(required, reason="incompatible_client"):
+    return Raw(400, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": "no", "data": {
+        "reason": reason, "requiredClient": required}}})
+
+
+@pytest.mark.parametrize("required, words, absent", [
+    ({"package": "rulith", "version": "9.0.1", "install": "npm install --global rulith@9.0.1"}, "\nnpm install --global rulith@9.0.1", "downgrade"),
+    ({"package": "rulith", "version": "0.0.1", "install": "npm i x"}, "downgrade", "evil"),
+    ({"package": "rulith", "version": VERSION}, "this very release", "npm"),
+    ({"package": "evil", "version": "9.0.1", "install": "npm install evil"}, "Console", "npm"),
+    ({"package": "rulith", "version": "9.0.1; rm -rf", "install": "npm install evil"}, "Console", "rm -rf"),
+    ({"package": "rulith", "version": "9.0.1"}, "\nrulith.pyz 9.0.1", "npm"),
+    (None, "Console", "npm"),
+])
+def test_a_version_refusal_says_so_and_composes_its_own_install_line(handshake, required, words, absent):
+    def before(gateway):
+        gateway.initialize = _version_refusal(required)
+
+    with pytest.raises(Mismatch) as mismatch:
+        handshake(before)
+    assert words in str(mismatch.value)
+    assert absent not in str(mismatch.value)
+    assert "credential is not the problem" in str(mismatch.value)
+
+
+def test_nothing_listening_is_unreachable(in_loop, heard):
+    from rulith.base.clock import SystemClock
+    from rulith.net.client import HttpClient
+    from rulith.runtime.session import BoardSession, Reach
+
+    async def whole():
+        async with ScriptedGateway(ok) as gateway:
+            url = gateway.url
+        http = HttpClient(SystemClock(), environ={})
+        session = BoardSession(http, Reach(url, "t", 5.0, 5.0), clock=SystemClock(), log=heard.log.append)
+        try:
+            with pytest.raises(Refused) as refused:
+                await session.open()
+        finally:
+            await http.close()
+        return refused.value
+
+    assert in_loop(whole()).code == "gateway_unreachable"
+
+
+@pytest.fixture
+def one_call(line_to, in_loop):
+    """Make one call of a scripted answer; returns (answer, gateway, line facts)."""
+
+    def run(answer, tool="ApplyAction", arguments=None, *, before=None, **options):
+        async def whole():
+            async with line_to(answer, before=before, **options) as (gateway, line):
+                said = await line.session.call(tool, arguments or {"action": "x"})
+                return said, gateway, line.session
+        return in_loop(whole())
+
+    return run
+
+
+@pytest.mark.parametrize("as_stream", [False, True])
+def test_an_answer_is_read_as_json_and_as_a_stream(one_call, as_stream):
+    answer, gateway, _ = one_call(lambda call: Say({**OK, "result": {"x": 1}}, as_stream=as_stream, focused=(("c", "r"),)))
+    assert answer.kind is Kind.ACCEPTED
+    assert answer.result == {"x": 1}
+    assert [(pair.case_id, pair.root) for pair in answer.focused] == [("c", "r")]
+    assert gateway.calls[0].token == f"progress_{gateway.calls[0].id}"
+    assert len(gateway.calls[0].id) == 36
+
+
+def test_a_query_carries_no_progress_token(one_call):
+    body = {"accepted": True, "view": {}, "observation": {"consistency": "committed"}, "operations": []}
+    answer, gateway, _ = one_call(lambda call: Say(body), "QueryBoard", {})
+    assert answer.kind is Kind.ACCEPTED
+    assert gateway.calls[0].token is None
+
+
+LOST = [
+    ("a cut connection", CUT, "upstream_unavailable"),
+    ("a server error", Raw(500, b"oops"), "upstream_unavailable"),
+    ("an unreadable answer", Raw(200, b"{"), "upstream_unavailable"),
+    ("a page of another content type", Raw(200, b"<html>", {"content-type": "text/html"}), "upstream_unavailable"),
+    ("text that is not JSON", Say({}, raw_text="hello"), "upstream_unavailable"),
+    ("text that is a list", Say({}, raw_text="[1]"), "upstream_unavailable"),
+    ("an empty text", Say({}, raw_text=""), "upstream_unavailable"),
+    ("no form of an answer", Say({"operations": [], "view": {}}), "upstream_unavailable"),
+    ("a stream that ends", Held((b": nothing\n\n",)), "response_lost"),
+    ("a stream that ends after progress", Held((5,)), "response_lost"),
+    ("another request's answer", Say(OK, id="someone-else"), "response_not_correlated"),
+    ("another session's answer", Say(OK, session="s99"), "response_not_correlated"),
+    ("an id of another type", Say(OK, id=1), "response_not_correlated"),
+    ("a forgotten session", Raw(404, {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "gone"}}), "session_expired"),
+    ("accepted inside an error", Say(OK, is_error=True), "mcp_envelope_inconsistent"),
+    ("a conflict that is no takeover", Raw(409, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "?", "data": {
+        "reason": "something_else"}}}), "upstream_unavailable"),
+    ("an announced size over the limit", Raw(200, b"x" * (BODY_BYTES_MAX + 1)), "response_too_large"),
+]
+
+
+@pytest.mark.parametrize("answer, code", [row[1:] for row in LOST], ids=[row[0] for row in LOST])
+def test_what_is_not_certainly_the_answer_is_lost_and_never_sent_again(one_call, answer, code):
+    said, gateway, session = one_call(lambda call: answer)
+    assert (said.kind, said.code) == (Kind.LOST, code)
+    assert len(gateway.calls) == 1
+    assert gateway.sessions == 2                     # a new session at once
+    assert "unknown" not in said.teaching
+    assert gateway.calls[0].id not in said.text and "s1" not in said.text
+
+
+def test_a_lost_call_that_progress_named_is_said_to_be_admitted(one_call):
+    said, _, _ = one_call(lambda call: Held((7,)))
+    assert said.ordinal == 7
+    assert "admitted" in said.teaching and "7" not in said.text
+
+
+def test_silence_ends_a_wait(one_call):
+    said, gateway, _ = one_call(lambda call: SILENT, timeout_s=0.1, wait_s=0.1)
+    assert (said.kind, said.code) == (Kind.LOST, "response_timeout")
+
+
+def test_silence_after_progress_ends_a_wait_too(one_call):
+    said, _, _ = one_call(lambda call: Held((3, SILENT)), timeout_s=0.15, wait_s=20.0)
+    assert (said.code, said.ordinal) == ("response_timeout", 3)
+
+
+def test_progress_cannot_carry_a_wait_past_its_bound(line_to, in_loop):
+    """The bound is reached while progress still comes."""
+    from tests.runtime.scripted_gateway import _event
+
+    def answer(call):
+        progress = _event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
+            "progressToken": call.token, "progress": 1, "_meta": {"rulith/v3": {"ordinal": 4}}}})
+        return Held((progress, SILENT))
+
+    async def whole():
+        async with line_to(answer, timeout_s=0.2, wait_s=0.2) as (_, line):
+            return await line.session.call("ApplyAction", {"action": "x"})
+
+    said = in_loop(whole())
+    assert (said.code, said.ordinal) == ("response_wait_bound", 4)
+
+
+def test_progress_for_another_token_changes_nothing(line_to, in_loop):
+    from tests.runtime.scripted_gateway import _event
+
+    def answer(call):
+        foreign = _event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
+            "progressToken": "someone", "progress": 1, "_meta": {"rulith/v3": {"ordinal": 4}}}})
+        return Held((foreign,), Say(OK))
+
+    async def whole():
+        async with line_to(answer) as (_, line):
+            return await line.session.call("ApplyAction", {"action": "x"})
+
+    said = in_loop(whole())
+    assert said.kind is Kind.ACCEPTED and said.ordinal is None
+
+
+def test_a_call_that_never_left_says_that_nothing_ran(in_loop, line_to):
+    async def whole():
+        async with line_to(ok) as (gateway, line):
+            await gateway._server.close()
+            first = await line.session.call("ApplyAction", {"action": "x"})
+            return first
+
+    said = in_loop(whole())
+    assert (said.kind, said.code) == (Kind.UNSENT, "upstream_unavailable")
+    assert said.body["requestExecuted"] is False
+    assert "Nothing ran" in said.teaching
+
+
+def test_a_failed_read_is_an_observation_failure_and_no_transport_story(one_call):
+    said, gateway, _ = one_call(lambda call: CUT, "QueryBoard", {})
+    assert (said.kind, said.code) == (Kind.UNOBSERVED, "board_observation_unavailable")
+    assert "Nothing else changed" in said.teaching
+    assert gateway.sessions == 2
+
+
+@pytest.mark.parametrize("say", [
+    Say({"accepted": True, "view": {}, "operations": []}, agent="someone else"),
+    Say({"accepted": True, "view": {}, "operations": []}, with_meta=False),
+    Say({"accepted": True, "view": {}, "operations": [{"tool": "OpenCase"}]}),
+    Say({"accepted": True, "operations": []}),
+], ids=["foreign agent", "no metadata", "unreadable strip", "no view"])
+def test_a_malformed_read_is_not_observed(one_call, say):
+    said, _, _ = one_call(lambda call: say, "QueryBoard", {})
+    assert said.kind is Kind.UNOBSERVED
+
+
+def test_a_gate_refusal_passes_through_and_keeps_the_session(one_call):
+    body = {"accepted": False, "requestExecuted": False, "tool": "ApplyAction", "errorCode": "response_lost",
+            "teaching": "not executed", "view": {}, "operations": []}
+    said, gateway, _ = one_call(lambda call: Say(body, is_error=True))
+    assert (said.kind, said.body) == (Kind.NOT_EXECUTED, body)
+    assert gateway.sessions == 1
+
+
+@pytest.mark.parametrize("answer", [
+    Raw(409, connection_replaced()),
+    Held((4,), error={"code": -32000, "message": "replaced", "data": {"reason": "connection_replaced", "ordinal": 4}}),
+], ids=["a new request", "a held call"])
+def test_a_takeover_ends_the_process_for_good(one_call, answer):
+    with pytest.raises(Refused) as refused:
+        one_call(lambda call: answer)
+    assert refused.value.code == "connection_replaced"
+
+
+def test_a_token_revoked_mid_run_ends_the_process(one_call):
+    with pytest.raises(Refused) as refused:
+        one_call(lambda call: Raw(401, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "no"}}))
+    assert refused.value.code == "credential_rejected"
+
+
+def test_a_contract_changed_mid_run_is_a_mismatch_after_one_try(line_to, in_loop):
+    refused = {"now": False}
+
+    def before(gateway):
+        gateway.initialize = lambda message: _version_refusal(None) if refused["now"] else None
+
+    async def whole():
+        async with line_to(lambda call: CUT, before=before) as (gateway, line):
+            refused["now"] = True
+            with pytest.raises(Mismatch):
+                await line.session.call("ApplyAction", {"action": "x"})
+            return gateway
+
+    gateway = in_loop(whole())
+    assert gateway.methods.count("initialize") == 2
+    assert len(gateway.calls) == 1
+
+
+def test_only_a_delivered_outcome_asks_for_an_acknowledgement(line_to, in_loop):
+    withheld = strip_row("ApplyAction", "done", contentWithheld=True)
+    answers = [Say({"accepted": False, "requestExecuted": False, "tool": "ApplyAction", "errorCode": "operation_running",
+                    "teaching": "", "view": {}, "operations": []}, is_error=True),
+               Say(OK),
+               Say({"accepted": False, "requestExecuted": False, "tool": "ApplyAction", "errorCode": "previous_result_undelivered",
+                    "teaching": "", "view": {}, "operations": [withheld]}, is_error=True)]
+
+    async def whole():
+        owed = []
+        async with line_to(lambda call: answers.pop(0)) as (gateway, line):
+            for _ in range(3):
+                await line.session.call("ApplyAction", {"action": "x"})
+                owed.append(line.session.owes_acknowledgement)
+            await line.acknowledge()
+            owed.append(line.session.owes_acknowledgement)
+            await line.acknowledge()
+            return owed, gateway.methods.count("ping")
+
+    assert in_loop(whole()) == ([False, True, True, False], 1)
+
+
+def test_host_metadata_and_ids_never_reach_the_model(one_call):
+    said, gateway, _ = one_call(lambda call: Held((9,), Say(OK, focused=(("case_x", "root_x"),), affected=("case_x",))))
+    assert json.loads(said.text) == OK
+    assert said.affected == ("case_x",)
+    for hidden in (AGENT, gateway.calls[0].id, "progress_", "case_x"):
+        assert hidden not in said.text
+
+
+def test_calls_are_serial_on_one_session(line_to, in_loop):
+    async def whole():
+        async with line_to(ok) as (gateway, line):
+            for _ in range(3):
+                await line.session.call("ApplyAction", {"action": "x"})
+            return {call.session for call in gateway.calls}, len({call.id for call in gateway.calls})
+
+    assert in_loop(whole()) == ({"s1"}, 3)
+
+
+def test_a_stream_cut_inside_a_character_is_read(line_to, in_loop):
+    """Bytes may be cut anywhere; the answer is the same."""
+
+    def answer(call):
+        message = {"jsonrpc": "2.0", "id": call.id, "result": {"content": [{"type": "text", "text": json.dumps(
+            {**OK, "result": {"name": "Größe ✓"}}, ensure_ascii=False)}]}}
+        data = b"data: " + json.dumps(message, ensure_ascii=False).encode() + b"\r\n\r\n"
+        return Held(tuple(data[index:index + 1] for index in range(len(data))))
+
+    async def whole():
+        async with line_to(answer) as (_, line):
+            return await line.session.call("ApplyAction", {"action": "x"})
+
+    assert in_loop(whole()).result == {"name": "Größe ✓"}
+
+
+def test_ending_the_wait_sends_no_cancellation(line_to, in_loop):
+    async def whole():
+        async with line_to(lambda call: SILENT, timeout_s=5.0) as (gateway, line):
+            task = asyncio.ensure_future(line.session.call("ApplyAction", {"action": "x"}))
+            while not gateway.calls:
+                await asyncio.sleep(0.001)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return list(gateway.methods)
+
+    assert "notifications/cancelled" not in in_loop(whole())
