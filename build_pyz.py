@@ -1,0 +1,417 @@
+#!/usr/bin/env python3
+"""Builds dist/rulith.pyz, the one file, from this checkout and pinned pure wheels.
+
+Standard library only. The same inputs give the same bytes: entries are sorted, times and
+modes fixed, wheels checked by hash and by their own RECORD. Compiled files are refused.
+
+  python3 build_pyz.py                 build
+  python3 build_pyz.py --start [...]   build, then `rulith start ...`
+  python3 build_pyz.py --test [...]    virtual environment, test extra, `pytest ...`
+  python3 build_pyz.py --generate      rewrite what protocol/ generates
+  python3 build_pyz.py --check         fail on drift between protocol/ and what is checked in
+  python3 build_pyz.py --pin           record in the bundles the commit that holds protocol/
+
+Options: --wheels DIR reads the wheels there and never the network; --out FILE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import base64
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tokenize
+import venv
+import zipfile
+from pathlib import Path
+
+if sys.version_info < (3, 10):
+    sys.exit("rulith needs Python 3.10 or newer; this is %d.%d." % sys.version_info[:2])
+
+sys.dont_write_bytecode = True
+
+from protocol import generate  # noqa: E402  (after the version test)
+from protocol.pins import check_pins, pin  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent
+REQUIREMENTS = ROOT / "requirements-bundle.txt"
+BUILD_ONLY = {"fastjsonschema"}
+NAMESPACES = ("jaraco", "backports")   # PEP 420 packages import from a zip only as regular ones
+SIZE_BYTES_MAX = 1_000_000             # a promise of the README
+ZIP_TIME = (1980, 1, 1, 0, 0, 0)       # the format's first instant; no clock in the bytes
+
+SHIPPED_SUFFIXES = {".py", ".json", ".html", ".css", ".js", ".svg", ".png", ".ico", ".txt", ".md", ".webmanifest"}
+SHIPPED_PROTOCOL = (*generate.BUNDLES, "codes.json", "board-words.json", "capability.schema.json",
+                    "constitution.schema.json", "examples")
+_SKIPPED_IN_WHEELS = re.compile(r"(^|/)tests?/|/test_[^/]*\.py$|\.pyi$|/py\.typed$|\.dist-info/(RECORD|WHEEL|top_level\.txt)$")
+_COMPILED = re.compile(r"\.(so|pyd|dll|dylib)$|\.data/")
+_PIN = re.compile(r"([A-Za-z0-9._-]+)==(\S+) --hash=sha256:([0-9a-f]{64})")
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+# -- wheels --------------------------------------------------------------------------------
+
+
+def pins() -> dict[str, tuple[str, str]]:
+    """Name -> (version, sha256 of the wheel) of requirements-bundle.txt."""
+    found = {}
+    for line in REQUIREMENTS.read_text("utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        match = _PIN.fullmatch(line)
+        if not match:
+            raise SystemExit(f"{REQUIREMENTS.name}: not a pin: {line!r}")
+        found[_normal(match[1])] = (match[2], match[3])
+    return found
+
+
+def wheel_of(folder: Path, name: str, version: str, sha256: str) -> Path | None:
+    """The wheel of one pin in `folder`; None when it is not there; SystemExit when its bytes differ."""
+    for path in sorted(folder.glob("*.whl")):
+        parts = path.name.split("-")
+        if _normal(parts[0]) == name and parts[1] == version:
+            if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+                raise SystemExit(f"{path}: its SHA-256 is not the pinned one; remove the file and build again")
+            return path
+    return None
+
+
+def wheels(folder: Path | None) -> dict[str, Path]:
+    """Name -> wheel of every pin; fetched into wheels/ when no folder is given and one is missing."""
+    where = folder or ROOT / "wheels"
+    found = {name: wheel_of(where, name, *row) for name, row in pins().items()}
+    if None in found.values() and folder is None:
+        fetch(where)
+        found = {name: wheel_of(where, name, *row) for name, row in pins().items()}
+    missing = sorted(name for name, path in found.items() if path is None)
+    if missing:
+        raise SystemExit(f"{where} lacks the pinned wheels of {', '.join(missing)}")
+    return found
+
+
+def fetch(where: Path) -> None:
+    """Download the pinned wheels with pip, which checks each hash; only pure wheels pass."""
+    with tempfile.TemporaryDirectory() as spare:
+        command = [
+            *pip(Path(spare)), "download", "--quiet", "--require-hashes", "--no-deps", "--only-binary=:all:",
+            "--python-version", "3.10", "--implementation", "py", "--abi", "none", "--platform", "any",
+            "--dest", str(where), "--requirement", str(REQUIREMENTS),
+        ]
+        print(f"fetching {len(pins())} wheels into {where}", flush=True)
+        if subprocess.run(command).returncode:
+            raise SystemExit("pip could not fetch the wheels. With no network, build with --wheels DIR.")
+
+
+def pip(spare: Path) -> list[str]:
+    """A command that runs pip: this interpreter's, the checkout's, or that of a fresh environment in `spare`."""
+    for python in (Path(sys.executable), environment_python(ROOT / ".venv")):
+        if python.exists() and subprocess.run([python, "-m", "pip", "--version"], capture_output=True).returncode == 0:
+            return [str(python), "-m", "pip"]
+    make_environment(spare / "env")
+    return [str(environment_python(spare / "env")), "-m", "pip"]
+
+
+def environment_python(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def make_environment(folder: Path) -> None:
+    try:
+        venv.create(folder, with_pip=True)
+    except (subprocess.CalledProcessError, OSError) as problem:
+        raise SystemExit(
+            f"This Python cannot make a virtual environment ({problem}). Install its venv package, "
+            "or use a Python that has pip."
+        ) from None
+
+
+def read_wheel(path: Path) -> dict[str, bytes]:
+    """The files of one wheel that the archive carries, each checked against RECORD."""
+    files = {}
+    with zipfile.ZipFile(path) as wheel:
+        names = [name for name in wheel.namelist() if not name.endswith("/")]
+        record = next(name for name in names if name.endswith(".dist-info/RECORD"))
+        sums = {row[0]: row[1] for row in csv.reader(io.StringIO(wheel.read(record).decode("utf-8"))) if row}
+        for name in names:
+            if _COMPILED.search(name):
+                raise SystemExit(f"{path.name}: {name} is not pure Python")
+            data = wheel.read(name)
+            if name != record:
+                kind, _, stated = sums[name].partition("=")
+                counted = base64.urlsafe_b64encode(hashlib.new(kind, data).digest()).rstrip(b"=").decode()
+                if counted != stated:
+                    raise SystemExit(f"{path.name}: {name} is not what RECORD says")
+            if _SKIPPED_IN_WHEELS.search(name):
+                continue
+            if name.endswith(".dist-info/METADATA"):
+                data = data.partition(b"\n\n")[0] + b"\n"  # the headers; the rest is the project's README
+            files[name] = slim(data, f"{path.name}: {name}") if name.endswith(".py") else data
+    return files
+
+
+def _docstrings(tree: ast.AST) -> list[ast.Constant]:
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+                found.append(first.value)
+    return found
+
+
+def slim(source: bytes, where: str) -> bytes:
+    """Source without comments and with empty docstrings, every line where it was.
+
+    A third of what the wheels weigh is prose. Licences stay beside the code. SystemExit when
+    the result is not the same program.
+    """
+    text = source.decode("utf-8").replace("\r\n", "\n")
+    tree = ast.parse(text)
+    lines = [line.encode("utf-8") for line in text.split("\n")]
+    for node in _docstrings(tree):
+        first, last = node.lineno - 1, node.end_lineno - 1
+        rest = lines[last][node.end_col_offset:]
+        lines[first] = lines[first][:node.col_offset] + b'""' + rest
+        lines[first + 1:last + 1] = [b""] * (last - first)
+        node.value, node.kind = "", None
+    kept = [line.decode("utf-8") for line in lines]
+    for token in tokenize.generate_tokens(io.StringIO("\n".join(kept)).readline):
+        if token.type == tokenize.COMMENT and token.start[0] > 2:  # the first two lines may name a shell or a coding
+            row, column = token.start
+            kept[row - 1] = kept[row - 1][:column].rstrip()
+    small = "\n".join(kept)
+    if ast.dump(ast.parse(small)) != ast.dump(tree):
+        raise SystemExit(f"{where}: cannot be slimmed without changing it")
+    return small.encode("utf-8")
+
+
+# -- the archive ---------------------------------------------------------------------------
+
+
+def tree(folder: Path, inside: str) -> dict[str, bytes]:
+    """Every file under `folder`, named below `inside`; caches are left out, unknown kinds refused."""
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or "__pycache__" in path.parts or path.name.startswith("."):
+            continue
+        if path.suffix not in SHIPPED_SUFFIXES:
+            raise SystemExit(f"{path.relative_to(ROOT)}: files of this kind are not shipped; move or remove it")
+        files[f"{inside}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+    return files
+
+
+def archive_files(found: dict[str, Path]) -> dict[str, bytes]:
+    """Everything in the archive by name."""
+    files: dict[str, bytes] = {}
+    for name in sorted(found):
+        if name not in BUILD_ONLY:
+            for inside, data in read_wheel(found[name]).items():
+                if inside in files:
+                    raise SystemExit(f"two wheels carry {inside}")
+                files[inside] = data
+    for package in NAMESPACES:
+        files.setdefault(f"{package}/__init__.py", b"")
+    files |= tree(ROOT / "rulith", "rulith")
+    for name in SHIPPED_PROTOCOL:
+        path = ROOT / "protocol" / name
+        files |= tree(path, f"rulith/protocol/{name}") if path.is_dir() else {f"rulith/protocol/{name}": path.read_bytes()}
+    files |= tree(ROOT / "examples", "rulith/examples")
+    files["LICENSE"] = (ROOT / "LICENSE").read_bytes()
+    files["__main__.py"] = files["rulith/__main__.py"]
+    return files
+
+
+def archive(files: dict[str, bytes]) -> bytes:
+    """The .pyz: a line for the shell, then a zip with sorted entries, one time and one mode."""
+    out = io.BytesIO()
+    out.write(b"#!/usr/bin/env python3\n")
+    with zipfile.ZipFile(out, "w") as pyz:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, ZIP_TIME)
+            entry.create_system = 3
+            entry.external_attr = 0o100644 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            pyz.writestr(entry, files[name], compresslevel=9)
+    return out.getvalue()
+
+
+def replace(path: Path, data: bytes, mode: int) -> None:
+    """Write `path` whole or not at all; a running copy keeps the old file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    spare = path.with_name(path.name + f".{os.getpid()}.tmp")
+    spare.write_bytes(data)
+    os.chmod(spare, mode)
+    os.replace(spare, path)
+
+
+def version() -> str:
+    match = re.search(r'^VERSION = "([^"]+)"$', (ROOT / "rulith/__init__.py").read_text("utf-8"), re.MULTILINE)
+    if not match:
+        raise SystemExit("rulith/__init__.py states no VERSION")
+    return match[1]
+
+
+def build(out: Path, folder: Path | None) -> Path:
+    """Build `out` and artifact-manifest.json beside it."""
+    stale = [name for name in generate.BUNDLES if not bundle_is_fresh(name)]
+    if stale:
+        raise SystemExit(f"{', '.join(stale)}: protocol/ has changed since; run build_pyz.py --generate")
+    data = archive(archive_files(wheels(folder)))
+    if len(data) > SIZE_BYTES_MAX:
+        raise SystemExit(f"the archive has {len(data)} bytes, over the limit of {SIZE_BYTES_MAX}")
+    identity = {
+        "name": "rulith",
+        "version": version(),
+        "size": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "contracts": {
+            name.partition("-")[0]: "sha256:" + hashlib.sha256((ROOT / "protocol" / name).read_bytes()).hexdigest()
+            for name in generate.BUNDLES
+        },
+    }
+    replace(out, data, 0o755)
+    replace(out.with_name("artifact-manifest.json"), (json.dumps(identity, indent=2) + "\n").encode(), 0o644)
+    print(f"{out}  {len(data)} bytes  sha256 {identity['sha256']}", flush=True)
+    return out
+
+
+# -- what protocol/ generates --------------------------------------------------------------
+
+
+def schema_compiler(folder: Path | None):
+    """The schema compiler, imported from its pinned wheel and from nowhere else."""
+    name, (version_, sha256) = "fastjsonschema", pins()["fastjsonschema"]
+    path = wheels(folder)[name]
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == sha256, version_
+    sys.path.insert(0, str(path))
+    import fastjsonschema
+    import fastjsonschema.draft07
+    import fastjsonschema.ref_resolver
+
+    if str(path) not in fastjsonschema.__file__:
+        raise SystemExit(f"fastjsonschema came from {fastjsonschema.__file__}, not from its pinned wheel")
+    return fastjsonschema
+
+
+def stored_commit(name: str) -> str | None:
+    path = ROOT / "protocol" / name
+    return json.loads(path.read_bytes())["sourceCommit"] if path.exists() else None
+
+
+def bundle_is_fresh(name: str) -> bool:
+    path = ROOT / "protocol" / name
+    return path.exists() and path.read_bytes() == generate.bundle(ROOT / "protocol", name, stored_commit(name))
+
+
+def generated(folder: Path | None) -> dict[Path, bytes]:
+    """Every generated file as protocol/ is now; a bundle whose files changed is no longer pinned."""
+    files = {}
+    for name in generate.BUNDLES:
+        commit = stored_commit(name) if bundle_is_fresh(name) else None
+        files[ROOT / "protocol" / name] = generate.bundle(ROOT / "protocol", name, commit)
+    library = schema_compiler(folder)
+    for module, units in generate.MODULES.items():
+        files[ROOT / module] = generate.validators(ROOT / "protocol", library, units)
+    return files
+
+
+def check(folder: Path | None, require_pin: bool) -> int:
+    """Compare what is checked in with protocol/ and the pins with Git; 0 when nothing drifted."""
+    problems = []
+    for path, data in generated(folder).items():
+        if not path.exists() or path.read_bytes() != data:
+            problems.append(f"{path.relative_to(ROOT)} has drifted from protocol/; run build_pyz.py --generate")
+    stated = dict(re.findall(r'^  "([A-Za-z0-9._-]+)==([^";]+)', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE))
+    for name, (version_, _) in pins().items():
+        if stated.get(name, version_) != version_:
+            problems.append(f"pyproject.toml pins {name} {stated[name]}, requirements-bundle.txt {version_}")
+    lines, pin_problems, unpinned = check_pins(ROOT)
+    for line in lines:
+        print(line)
+    problems += pin_problems
+    if unpinned and require_pin:
+        problems.append(f"unpinned: {', '.join(unpinned)}; commit protocol/, then run build_pyz.py --pin and commit")
+    for problem in problems:
+        print(f"FAILED {problem}", file=sys.stderr)
+    print("check: " + (f"{len(problems)} problem(s)" if problems else "nothing has drifted"))
+    return 1 if problems else 0
+
+
+# -- start and test ------------------------------------------------------------------------
+
+
+def start(pyz: Path, words: list[str]) -> int:
+    command = [sys.executable, "-I", "-S", "-X", "utf8", str(pyz), "start", *words]
+    if os.name == "nt":
+        return subprocess.run(command).returncode
+    sys.stdout.flush()
+    os.execv(sys.executable, command)
+
+
+def test_requirements() -> list[str]:
+    """The dependencies and the test extra of pyproject.toml, as pip takes them."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    lists = re.findall(r"^(?:dependencies|test) = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    found = [line for block in lists for line in re.findall(r'^  "(.+)",$', block, re.MULTILINE)]
+    assert len(lists) == 2 and found, "pyproject.toml is not laid out as this expects"
+    return found
+
+
+def test(words: list[str]) -> int:
+    """Make .venv, install the test extra, run pytest with `words`."""
+    folder = ROOT / ".venv"
+    python = environment_python(folder)
+    if not python.exists():
+        print(f"making {folder}", flush=True)
+        make_environment(folder)
+    wanted = test_requirements()
+    stamp = folder / "rulith-test-extra.txt"
+    if not stamp.exists() or stamp.read_text("utf-8") != "\n".join(wanted):
+        print("installing the test extra", flush=True)
+        if subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted]).returncode:
+            return 1
+        stamp.write_text("\n".join(wanted), "utf-8")
+    return subprocess.run([python, "-m", "pytest", *words], cwd=ROOT).returncode
+
+
+def main() -> int:
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("--wheels", type=Path, metavar="DIR", help="read the wheels here; never use the network")
+    ask.add_argument("--out", type=Path, default=ROOT / "dist" / "rulith.pyz", metavar="FILE")
+    ask.add_argument("--require-pin", action="store_true", help="with --check: an unpinned bundle fails")
+    act = ask.add_mutually_exclusive_group()
+    act.add_argument("--check", action="store_true")
+    act.add_argument("--generate", action="store_true")
+    act.add_argument("--pin", action="store_true")
+    act.add_argument("--start", nargs=argparse.REMAINDER, metavar="...")
+    act.add_argument("--test", nargs=argparse.REMAINDER, metavar="...")
+    given = ask.parse_args()
+    if given.test is not None:
+        return test(given.test)
+    if given.check:
+        return check(given.wheels, given.require_pin)
+    if given.generate:
+        for path, data in generated(given.wheels).items():
+            if not path.exists() or path.read_bytes() != data:
+                path.write_bytes(data)
+                print(f"wrote {path.relative_to(ROOT)}")
+        return 0
+    if given.pin:
+        return pin(ROOT)
+    pyz = build(given.out, given.wheels)
+    return start(pyz, given.start) if given.start is not None else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
