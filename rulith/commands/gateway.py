@@ -26,6 +26,7 @@ from rulith.procs.child import Settings, emit, read_settings, watch_parent
 DEFAULT_PORT = 7781
 DEFAULT_HOST = "127.0.0.1"
 EXIT_REFUSED, EXIT_USAGE = 1, 2
+WRONG_OPTIONS = ("not_built", "listen_malformed", "listen_needs_tls")
 PORTS_TRIED = 20                 # the next free one after the default, so that two homes run side by side
 
 
@@ -85,7 +86,7 @@ def main(argv: Sequence[str]) -> int:
     except Refused as refusal:
         emit("error", code=refusal.code, teaching=refusal.teaching)
         print(refusal.teaching, file=sys.stderr)
-        return EXIT_REFUSED
+        return EXIT_USAGE if refusal.code in WRONG_OPTIONS else EXIT_REFUSED
 
 
 async def _listen(gateway: Gateway, host: str, port: int | None):

@@ -53,7 +53,7 @@ class Gateway:
         self.surface = McpSurface(authority, self.calls, tools=[tool.listing() for tool in contract.tools],
                                   server_info=SERVER_INFO,
                                   required_client={"package": "rulith", "version": VERSION,
-                                                   "install": f"npm install --global rulith@{VERSION}"})
+                                                   "install": f"rulith.pyz {VERSION}"})
         self.line = WorkerLine(authority, WorkerWork(authority, settled=self.calls.note_affected),
                                lease=settings.lease, poll_hold_s=settings.poll_hold_s)
         people = People(authority, self.calls, self.line)

@@ -16,6 +16,7 @@ from rulith.base.clock import SystemClock
 from rulith.disk.home import Home
 from rulith.disk.profiles import agent_secrets, device_secrets, find_profile, worker_secrets
 from rulith.gateway.service import open_gateway
+from rulith.wire.results import validate_result
 
 STORY_S = 60.0      # no story takes a tenth of this; a hang becomes a failure
 
@@ -109,15 +110,31 @@ class Host:
         """The decoded text of a tool result."""
         answer = await self.call_raw(tool, arguments or {})
         assert answer.status == 200, (answer.status, answer.body)
-        return text_of(answer.json())
+        return text_of(answer.json(), tool)
 
     async def ping(self) -> list[dict]:
         return (await self.rpc("ping")).json()["result"]["_meta"]["rulith/v3"]["operations"]
 
 
-def text_of(message: dict) -> dict:
+def text_of(message: dict, tool: str | None = None) -> dict:
+    """The decoded text of a tool result; with `tool`, checked against the contract's own result shapes."""
     assert "result" in message, message
-    return json.loads(message["result"]["content"][0]["text"])
+    body = json.loads(message["result"]["content"][0]["text"])
+    if tool is not None:
+        validate_result("toolResult", message["result"])
+        validate_result(shape_of(tool, body), body)
+        assert bool(message["result"].get("isError")) == (body.get("accepted") is False)
+    return body
+
+
+def shape_of(tool: str, body: dict) -> str:
+    if tool == "QueryBoard":
+        return "queryBoardResult"
+    if "accepted" not in body:
+        return "heldCallResult"
+    if body.get("requestExecuted") is False:
+        return "preExecutionRefusal"
+    return "acceptedResult" if body["accepted"] else "refusedResult"
 
 
 class ScriptedWorker:
