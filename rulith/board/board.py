@@ -182,7 +182,7 @@ class Board(Machine):
         source = Source.of(command["source"]) if command["source"] else None
         if (source.name if source else "") != plan["sourceRecordId"]:
             raise Refused("ingest_rejected", problem="it is judged against another Source than it was dispatched against")
-        landed = reported_facts(plan, command["facts"], source)
+        landed = reported_facts(state, plan, command["facts"], source)
         by = {"kind": "receipt", "operation": plan["action"], "tool": plan["tool"], "source": plan["sourceRecordId"],
               "connection": plan["connectionId"], "ordinal": command["ordinal"], "at": at,
               "resultDigest": command["resultDigest"], "requestDigest": command["requestDigest"],

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rulith.base.errors import Refused
-from rulith.board.capability import type_of
+from rulith.board.capability import type_fits, type_of
 from rulith.board.shapes import Source, weaker
 from rulith.board.state import BoardState
 from rulith.board.words import BUILTINS, FUNCTIONAL_DEPENDENCY, is_board_word
@@ -75,9 +75,10 @@ def check_placeholders(literals: Sequence[Literal], where: str) -> None:
 # --- what a Worker may say -------------------------------------------------------------
 
 
-def reported_facts(plan: Mapping, facts: object, source: Source | None) -> list[tuple[Atom, str]]:
+def reported_facts(state: BoardState, plan: Mapping, facts: object, source: Source | None) -> list[tuple[Atom, str]]:
     """The atoms a receipt may land, each with its tier; or Refused ingest_rejected, and none lands.
 
+    state   for the argument types the vocabulary declares
     plan    the dispatched plan's record; its `returns` rows are all a Worker may say
     facts   as reported: [{predicate, args, source?}]; a stated tier is a member nobody accepts
     """
@@ -87,11 +88,11 @@ def reported_facts(plan: Mapping, facts: object, source: Source | None) -> list[
         raise Refused("ingest_rejected", problem=f"it reports {len(facts)} facts, more than {FACTS_PER_RECEIPT_MAX}")
     found = []
     for index, fact in enumerate(facts):
-        found.append(_reported(plan, fact, source, f"fact {index + 1}"))
+        found.append(_reported(state, plan, fact, source, f"fact {index + 1}"))
     return found
 
 
-def _reported(plan: Mapping, fact: object, source: Source | None, where: str) -> tuple[Atom, str]:
+def _reported(state: BoardState, plan: Mapping, fact: object, source: Source | None, where: str) -> tuple[Atom, str]:
     if not isinstance(fact, Mapping):
         raise Refused("ingest_rejected", problem=f"{where} is not an object")
     strange = sorted(set(fact) - {"predicate", "args", "source"})
@@ -111,12 +112,16 @@ def _reported(plan: Mapping, fact: object, source: Source | None, where: str) ->
         raise Refused("ingest_rejected", problem=f"{where} names Source {stated!r}, and the call was dispatched against {plan['sourceRecordId']!r}")
     if source is not None and not source.may_attest(predicate):
         raise Refused("ingest_rejected", problem=f"Source {source.name!r} may not attest {predicate}")
-    values = {}
+    values, types = {}, state.argument_types(predicate)
     for name in sorted(args):
         try:
             values[name] = normalise(args[name], f"{where}.{name}")
         except Refused as refusal:
             raise Refused("ingest_rejected", problem=refusal.happened.rstrip(".")) from refusal
+        if is_variable(values[name]):
+            raise Refused("ingest_rejected", problem=f"{where}.{name} is {values[name]!r}, which reads as a variable")
+        if name in types and not type_fits(values[name], types[name]):
+            raise Refused("ingest_rejected", problem=f"{where}.{name} is {values[name]!r}, which is not a {types[name]}")
         _same_as_asked(plan, row["args"][name][1:], values[name], f"{where}.{name}")
     tier = weaker("attested", source.tier if source is not None else "attested")
     return Atom.of(predicate, values), tier

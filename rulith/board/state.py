@@ -335,8 +335,11 @@ class BoardState:
                 waiting.extend(bodies.get(predicate, ()))
         return tuple(sorted(seen))
 
-    # --- Cases -------------------------------------------------------------------------
-
-    def running_roots(self) -> list[Case]:
-        return [case for case in self.cases.values() if case.status == RUNNING]
+    def argument_types(self, predicate: str) -> Mapping[str, str]:
+        """Name -> type, as the vocabulary of an installed Release declares; empty for other predicates."""
+        for release in self.releases.values():
+            spec = release.predicates.get(predicate)
+            if spec is not None:
+                return spec.args
+        return {}
 
