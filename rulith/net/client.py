@@ -296,6 +296,7 @@ class _Exchange:
         self._channel = channel
         self._timer: asyncio.TimerHandle | None = None
         self._finished = False
+        self._ended = False          # the peer has closed its side
 
     def arm(self, timeout_s: float | None) -> None:
         """Abort the link after `timeout_s`: cheaper than a task per request, and the reader wakes at once."""
@@ -337,8 +338,7 @@ class _Exchange:
             try:
                 event = http.next_event()
             except h11.RemoteProtocolError as problem:
-                cause = "closed" if not link.is_open() and "closed" in str(problem) else "not_http"
-                raise self._failed(cause, str(problem)) from None
+                raise self._failed("closed" if self._ended else "not_http", str(problem)) from None
             if event is not h11.NEED_DATA:
                 return event
             try:
@@ -347,8 +347,10 @@ class _Exchange:
                 raise self._failed(failed.cause, failed.detail) from None
             if data:
                 self.answered = True
-            elif self.timed_out:
-                raise self._failed("timeout", "")
+            else:
+                self._ended = True
+                if self.timed_out:
+                    raise self._failed("timeout", "")
             http.receive_data(data)
 
     def _failed(self, cause: str, detail: str) -> NetFailed:

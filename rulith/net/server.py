@@ -265,6 +265,9 @@ class _Connection(asyncio.Protocol, Presence):
 
     def _head(self, event: h11.Request) -> None:
         limits = self.server.limits
+        if event.http_version not in (b"1.1", b"1.0"):
+            self._refuse(505, "this is not an HTTP/1.1 request")
+            return
         rows = list(event.headers)
         size = len(event.target) + sum([len(name) + len(value) + 4 for name, value in rows])
         if size > limits.header_bytes_max:
