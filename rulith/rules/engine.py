@@ -13,6 +13,7 @@ order with the same supports.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -21,6 +22,7 @@ from rulith.base import limits as bounds
 from rulith.base.canonical import canonical_text
 from rulith.base.errors import Refused
 from rulith.rules.bodies import Body, Guard, Join
+from rulith.rules.generate import compiled
 from rulith.rules.heads import RuleHead
 from rulith.rules.journal import Journal
 from rulith.rules.relations import Key, Relation, Relations, Row, Sign
@@ -70,6 +72,7 @@ class Engine:
         self.steps = 0
         self.base_count = 0
         self.derived_count = 0
+        self.sound = True       # false once a closing was refused: only a rollback helps then
         self.revision = 0       # moves with every change; answers may be cached by it
         self.journal: Journal | None = None
         # changes since the last closing
@@ -196,11 +199,26 @@ class Engine:
 
     # closing
     def close(self) -> Change:
-        """Bring everything that follows up to date. Raises Refused; the caller rolls back."""
+        """Bring everything that follows up to date. Raises Refused; the caller rolls back.
+
+        The cycle collector rests meanwhile: a closure makes nothing but tuples of integers,
+        which form no cycles, and walking them again and again cost a third of the time.
+        """
+        collecting = gc.isenabled()
+        gc.disable()
+        self.sound = False
+        try:
+            change = self._close()
+        finally:
+            if collecting:
+                gc.enable()
+        self.sound = True
+        return change
+
+    def _close(self) -> Change:
         if self.stale:
             self._restratify()
-        closing = _Closing(self)
-        change = closing.run()
+        change = _Closing(self).run()
         for head in self.gone_heads:
             del self.heads[head.number]
         self.arrived, self.leaving, self.new_heads, self.gone_heads = {}, {}, [], []
@@ -293,13 +311,10 @@ class Engine:
         self.digest_backlog = []    # a new list: a rollback may need the old one
 
     def _sum_of(self, relation: Relation, keys: list[Key]) -> int:
-        sha256, number, encoded = hashlib.sha256, int.from_bytes, self.values.encoded
-        parts, tail = _printed(relation)
-        total = 0
-        for key in keys:
-            text = b"".join([piece for part, place in parts for piece in (part, encoded(key[place]))])
-            total += number(sha256(b'{"args":{' + text + tail).digest(), "big")
-        return total
+        if relation.printed is None:
+            relation.printed = _printed(relation)
+        source, parts = relation.printed
+        return compiled(source)(keys, self.values.encoded(), hashlib.sha256, int.from_bytes, *parts)
 
     def closure_digest(self) -> str:
         self._absorb()
@@ -312,16 +327,20 @@ class Engine:
         return self.journal
 
 
-def _printed(relation: Relation) -> tuple[list[tuple[bytes, int]], bytes]:
-    """The canonical JSON of the relation's atoms around their values: parts with places, and the end."""
-    if relation.printed is None:
-        order = sorted(range(len(relation.names)), key=lambda place: relation.names[place].encode("utf-16-be"))
-        parts = [(b"," * (n > 0) + canonical_text(relation.names[place]).encode() + b":", place)
-                 for n, place in enumerate(order)]
-        negated = b',"negated":true' if relation.sign[1] else b""
-        tail = b"}" + negated + b',"predicate":' + canonical_text(relation.sign[0]).encode() + b"}"
-        relation.printed = parts, tail
-    return relation.printed
+def _printed(relation: Relation) -> tuple[str, list[bytes]]:
+    """The source of a loop summing the hashes of a relation's atoms, and the text around their values."""
+    order = sorted(range(len(relation.names)), key=lambda place: relation.names[place].encode("utf-16-be"))
+    parts = [b"," * (n > 0) + canonical_text(relation.names[place]).encode() + b":" for n, place in enumerate(order)]
+    parts = [b'{"args":{' + part if n == 0 else part for n, part in enumerate(parts)]
+    negated = b',"negated":true' if relation.sign[1] else b""
+    tail = b"}" + negated + b',"predicate":' + canonical_text(relation.sign[0]).encode() + b"}"
+    names = [f"p{n}" for n in range(len(parts))]
+    text = " + ".join([f"{name} + E[k[{place}]]" for name, place in zip(names, order)] or ['b\'{"args":{\''])
+    source = (
+        f"def run(keys, E, sha256, number, {''.join(name + ', ' for name in names)}tail):\n"
+        f" return sum([number(sha256({text} + tail).digest(), 'big') for k in keys])\n"
+    )
+    return source, [*parts, tail]
 
 
 class _Closing:
@@ -332,8 +351,8 @@ class _Closing:
         self.change = Change()
         self.heap: list[int] = []
         self.scheduled: set[int] = set()
-        self.plus: dict[Relation, dict[Key, None]] = {}
-        self.minus: dict[Relation, dict[Key, tuple | None]] = {}
+        self.plus: dict[Relation, list[list[Key]]] = {}
+        self.minus: dict[Relation, list[Key]] = {}
         self.below: dict[int, dict[Relation, None]] = {}   # stratum -> changed relations it reads
         self.arrived = self._grouped(engine.arrived)
         self.leaving = self._grouped(engine.leaving)
@@ -419,7 +438,8 @@ class _Closing:
         numbers = {head.number for head in new}
         for relation in self.below.get(stratum, ()):
             joined, absent = self.engine.uses_of(relation)[stratum]
-            if plus := self.plus.get(relation):
+            plus = self.gained(relation) if joined else []
+            if plus:
                 for head, part in joined:
                     if head.number not in numbers:
                         self._derive(head, part, _rows(head, part, relation, plus), pending)
@@ -427,6 +447,13 @@ class _Closing:
                 for head, part in absent:
                     if head.number not in numbers:
                         self._derive(head, part, _rows(head, part, relation, minus), pending)
+
+    def gained(self, relation: Relation) -> list[Key]:
+        """All keys that a completed relation gained."""
+        lists = self.plus.get(relation, [])
+        if len(lists) > 1:
+            lists = self.plus[relation] = [[key for keys in lists for key in keys]]
+        return lists[0] if lists else []
 
     def _rounds(self, stratum: int, delta: dict[Relation, list[Key]], grown: dict[Relation, list[list[Key]]]) -> None:
         engine = self.engine
@@ -450,44 +477,46 @@ class _Closing:
                   grown: dict[Relation, list[list[Key]]]) -> None:
         """Settle what this stratum gained and lost, and tell the strata above."""
         for relation, lists in grown.items():
-            rows, lost = relation.rows, dead.get(relation)
-            plus: dict[Key, None] = {}
-            added: list[Key] = []
-            for keys in lists:
-                if lost:
-                    for key in keys:
-                        if key in lost:
-                            if lost.pop(key) is None and rows[key] is not None:
-                                added.append(key)
-                        else:
-                            plus[key] = None
-                else:
-                    plus.update(dict.fromkeys(keys))
-            added.extend(key for key in plus if rows[key] is not None)
-            if added:
-                self.change.added.append((relation, added))
-            if plus:
-                self.plus[relation] = plus
+            lost = dead.get(relation)
+            plus = _returned(relation, lists, lost, self.change) if lost else lists
+            for keys in plus:
+                if keys and relation.rows[keys[0]] is not None:   # a list is all derived or all asserted
+                    self.change.added.append((relation, keys))
+            self.plus[relation] = plus
         for relation, lost in dead.items():
             removed = [key for key, support in lost.items() if support is not None]
             if removed:
                 self.change.removed.append((relation, removed))
             if lost:
-                self.minus[relation] = lost
+                self.minus[relation] = list(lost)
         for relation in {**dict.fromkeys(grown), **dict.fromkeys(dead)}:
-            if relation in self.plus or relation in self.minus:
+            if any(self.plus.get(relation, ())) or relation in self.minus:
                 for above in self.engine.uses_of(relation):
                     if above != stratum:
                         self.below.setdefault(above, {})[relation] = None
                         self._schedule(above)
 
 
-def _rows(head: RuleHead, part: Join | Guard, relation: Relation, keys) -> list[Row]:
+def _returned(relation: Relation, lists: list[list[Key]], lost: dict[Key, tuple | None], change: Change) -> list[list[Key]]:
+    """The keys that are new, not merely back with another support; those that are back leave `lost`."""
+    plus: list[list[Key]] = []
+    for keys in lists:
+        back = [key for key in keys if key in lost]
+        if back:
+            keys = [key for key in keys if key not in lost]
+            became = [key for key in back if lost.pop(key) is None and relation.rows[key] is not None]
+            if became:
+                change.added.append((relation, became))   # was asserted only, is derived now
+        plus.append(keys)
+    return plus
+
+
+def _rows(head: RuleHead, part: Join | Guard, relation: Relation, keys: list[Key]) -> list[Row]:
     """`keys` as the literal sees them."""
     shape = head.shapes[part.index]
     assert shape is not None
     if shape.names == relation.names:
-        return keys if isinstance(keys, list) else list(keys)
+        return keys
     return [shape.row(relation, key) for key in keys]
 
 
@@ -512,9 +541,11 @@ class _Deletion:
             self._kill(head.relation, [k for k, support in rows.items() if support is not None and support[0] == number])
         for relation in closing.below.get(self.stratum, ()):
             if minus := closing.minus.get(relation):
-                self._propagate(relation, list(minus))
-            if plus := closing.plus.get(relation):
-                for head, part in engine.uses_of(relation)[self.stratum][1]:
+                self._propagate(relation, minus)
+            absent = engine.uses_of(relation)[self.stratum][1]
+            plus = closing.gained(relation) if absent else []
+            if plus:
+                for head, part in absent:
                     self._contradict(head, part, _rows(head, part, relation, plus))  # type: ignore[arg-type]
         while self.queue:
             self._propagate(*self.queue.pop())

@@ -68,6 +68,7 @@ class Journal:
         del engine.digest_backlog[kept:]
         engine.arrived, engine.leaving, engine.new_heads, engine.gone_heads = {}, {}, [], []
         engine.revision += 1
+        engine.sound = True
 
     def _undo_fresh(self) -> None:
         """A refusal in the middle of a round leaves rows that no index holds yet."""

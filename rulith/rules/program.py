@@ -159,6 +159,7 @@ class Program:
         journal = engine.begin()
         try:
             yield Tx(engine)
+            assert engine.sound, "a refused closing must leave the transaction"
             if engine.has_pending():
                 engine.close()
         except BaseException:

@@ -43,7 +43,7 @@ class Relation:
         self.cited = 0                            # entries in `citers`, stale ones included
         self.uses: dict[int, tuple[list, list]] = {}
         self.uses_version = -1
-        self.printed: tuple[list[tuple[bytes, int]], bytes] | None = None
+        self.printed: tuple[str, list[bytes]] | None = None   # for the digest
 
 
 class Feed:

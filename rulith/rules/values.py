@@ -19,7 +19,7 @@ class Values:
         self.of: list[Scalar] = [False, True]
         self.numbers: list[int | float | None] = [None, None]
         self.ids: dict[str | int | float, int] = {}  # no booleans: True would meet 1
-        self._encoded: dict[int, bytes] = {}
+        self._encoded: list[bytes] = []
 
     def intern(self, value: Scalar) -> int:
         if value.__class__ is bool:
@@ -40,12 +40,12 @@ class Values:
         self.numbers.append(None if value.__class__ is str else value)  # type: ignore[arg-type]
         return number
 
-    def encoded(self, number: int) -> bytes:
-        """The canonical JSON bytes of a value."""
-        found = self._encoded.get(number)
-        if found is None:
-            found = self._encoded[number] = canonical_bytes(self.of[number])
-        return found
+    def encoded(self) -> list[bytes]:
+        """The canonical JSON bytes of every value, by number."""
+        done = self._encoded
+        if len(done) < len(self.of):
+            done.extend([canonical_bytes(value) for value in self.of[len(done):]])
+        return done
 
     def mark(self) -> int:
         return len(self.of)
@@ -54,5 +54,4 @@ class Values:
         """Drop every value numbered since `mark`."""
         for number in range(mark, len(self.of)):
             del self.ids[self.of[number]]  # type: ignore[arg-type]
-            self._encoded.pop(number, None)
-        del self.of[mark:], self.numbers[mark:]
+        del self.of[mark:], self.numbers[mark:], self._encoded[mark:]
