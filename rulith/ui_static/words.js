@@ -85,7 +85,17 @@ export function valueText(name, value) {
   return name === "cents" || name.endsWith("_cents") ? `${text} cents` : text;
 }
 
-export const argsText = (args) => Object.entries(args ?? {}).map(([name, value]) => `${name} ${valueText(name, value)}`).join(" · ");
+/** One argument with its name; a name that is or ends in its unit is not said twice. */
+function argText(name, value) {
+  const unit = typeof value === "number" && /(^|_)cents$/.test(name);
+  const bare = unit ? name.replace(/_?cents$/, "") : name;
+  return [bare, valueText(name, value)].filter(Boolean).join(" ");
+}
+
+export const argsText = (args) => Object.entries(args ?? {}).map(([name, value]) => argText(name, value)).join(" · ");
+
+/** An order in a sentence: "unit price 1,299 cents · quantity 7". */
+export const orderText = ({ job_id: _, ...numbers }) => argsText(numbers).replaceAll("_", " ");
 
 export const keyText = (key) => Object.values(key ?? {}).map(String).join(" · ") || "no key";
 

@@ -36,17 +36,20 @@ class GatewayLink:
         self._client = client
         self._clock = clock
         self._ready = asyncio.Event()
+        self._moved = asyncio.Event()            # what is being asked is asked of a gateway of before
 
     def point_at(self, url: str, grant: str) -> None:
         """Read from here on; a gateway that was replaced counts its versions anew."""
         self.url, self.grant = url.rstrip("/"), grant
         self.state = None
         self._ready.set()
+        self._moved.set()
 
     def lose(self, problem: str) -> None:
         """There is no gateway for now, and why."""
         self.problem = problem
         self._ready.clear()
+        self._moved.set()
 
     async def get(self, path: str, query: dict[str, str] | None = None, *, timeout_s: float = READ_TIMEOUT_S) -> dict:
         """The object at `/local/<path>`. Raises Refused: gateway_not_ready, gateway_refused, gateway_answer."""
@@ -65,27 +68,38 @@ class GatewayLink:
         failures = 0
         while True:
             await self._ready.wait()
-            asked_of = self.url
+            self._moved.clear()
             try:
-                if self.state is None:
-                    state = await self.get("state")
-                else:
-                    query = {"after": str(self.state["version"]), "timeoutMs": str(WAIT_MS)}
-                    state = await self.get("wait", query, timeout_s=WAIT_TIMEOUT_S)
+                state = await self._next_state()
             except Refused as problem:
                 on_silence(problem.happened)
                 await asyncio.sleep(RETRY_S[min(failures, len(RETRY_S) - 1)])
                 failures += 1
                 continue
             failures = 0
-            if asked_of != self.url:
+            if state is None or self._moved.is_set():
                 continue                                 # an answer of the gateway before this one
-            if self.state is None or state.get("version") != self.state["version"]:
-                if "agents" not in state:
+            if "agents" not in state:
+                if self.state is None or state.get("version") != self.state["version"]:
                     self.state = None                    # only its version came: read the whole
-                    continue
+            elif self.state is None or state["version"] != self.state["version"]:
                 self.state = state
                 on_state(state)
+
+    async def _next_state(self) -> dict | None:
+        """The state, or the next one after what is known; None once another gateway is the one to ask."""
+        if self.state is None:
+            asking = asyncio.ensure_future(self.get("state"))
+        else:
+            query = {"after": str(self.state["version"]), "timeoutMs": str(WAIT_MS)}
+            asking = asyncio.ensure_future(self.get("wait", query, timeout_s=WAIT_TIMEOUT_S))
+        moving = asyncio.ensure_future(self._moved.wait())
+        try:
+            await asyncio.wait((asking, moving), return_when=asyncio.FIRST_COMPLETED)
+            return asking.result() if asking.done() else None
+        finally:
+            asking.cancel()
+            moving.cancel()
 
 
 def _read(path: str, status: int, body: bytes) -> dict:

@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { link } from "../route.js";
-import { argsText } from "../words.js";
+import { orderText } from "../words.js";
 import { loading, refused } from "./states.js";
 
 export const FIELDS = [
@@ -54,7 +54,7 @@ export function calculation(s, instance, act) {
   const done = finished(s.boards[instance.id]?.board, caseTypeOf(approve), fields.job_id);
   const running = instance.agent.state === "running";
   const ready = s.bench.gateway.state === "online" && instance.worker.state === "online";
-  const why = running ? "The Agent is at work; one run at a time."
+  const why = instance.agent.held ? `${instance.agent.held} One run of an Agent at a time.` : running ? "The Agent is at work; one run at a time."
     : s.bench.gateway.state !== "online" ? "The gateway is not ready yet."
       : instance.worker.state !== "online" ? "The Worker is not online: start it in the Worker tab." : "";
   return h("section", { class: "job", "aria-labelledby": "job-title" },
@@ -68,14 +68,14 @@ export function calculation(s, instance, act) {
       work.input.problem && !changed && h("p", { class: "problem" }, icon("failed"), work.input.problem),
       changed && h("p", { class: "note" }, icon("file"),
         work.input.exists
-          ? `The file now holds ${work.input.values ? argsText(work.input.values) : "something that is not an order"}. Running replaces that with your numbers. `
+          ? `The file now holds ${work.input.values ? `${work.input.values.job_id}: ${orderText(work.input.values)}` : "something that is not an order"}. Running replaces that with your numbers. `
           : "There is no input file yet. Running writes one with your numbers. ",
         work.input.exists && work.input.values && h("button", { type: "button", class: "inline", onclick: () => act.dropDraft(instance.id) }, "Keep what the file holds")),
       done && h("p", { class: "note" }, icon("done"), `${fields.job_id} is calculated and its Case is closed. `,
         h("a", { href: link(s.route, { instance: instance.id, tab: "cases", case: done.caseId, fact: "" }) }, "Open the Case"), " or ",
         h("button", { type: "button", class: "inline", onclick: () => act.draft(instance.id, "job_id", nextJob(fields.job_id)) }, `use the job id ${nextJob(fields.job_id)}`), "."),
       h("div", { class: "run-row" },
-        h("button", { type: "submit", class: "primary", disabled: running || work.busy || !ready }, icon("play"),
+        h("button", { type: "submit", class: "primary", disabled: running || work.busy || !ready || Boolean(instance.agent.held) }, icon("play"),
           changed ? "Write these numbers and run" : "Run the verified calculation"),
         why && h("p", { class: "quiet" }, why)),
       work.refusal && !FIELDS.some(({ name }) => problemOf(name)) && refused(work.refusal, act, "The calculation did not start"),

@@ -4,7 +4,7 @@ import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { span, moment, when } from "../lib/time.js";
 import { link } from "../route.js";
-import { argsText, caseState, caseTypeText, keyText, operationState, runState, short, valueText } from "../words.js";
+import { argsText, caseState, caseTypeText, keyText, operationState, orderText, runState, short, valueText } from "../words.js";
 import { calculation } from "./calculation.js";
 import { composer } from "./composer.js";
 import { mark, refused } from "./states.js";
@@ -46,7 +46,7 @@ function runArticle(run, s, instance, act) {
   const open = waiting && board?.cases.some((row) => row.caseId === run.caseId && row.status !== "closed");
   return h("article", { key: run.id, class: "run", "aria-label": `Run of ${run.jobId}` },
     h("div", { class: "asked" },
-      h("p", {}, run.caseType === "approved_calculation" ? "Calculate, ask me, then write " : "Calculate ", h("strong", {}, run.jobId), run.values && `: ${argsText({ ...run.values, job_id: undefined }).replace(/job_id undefined( · )?/, "")}`),
+      h("p", { class: "grow" }, run.caseType === "approved_calculation" ? "Calculate, ask me, then write " : "Calculate ", h("strong", {}, run.jobId), run.values && `: ${orderText(run.values)}`),
       when(run.startedAt, s.now)),
     h("ol", { class: "steps" }, run.steps.map((row) => step(row, s.now))),
     h("div", { class: `ended is-${state.meaning}`, role: "status" },
@@ -83,9 +83,9 @@ function head(s, instance, act) {
 
 function firstRun(instance, act) {
   if (instance.model.configured) {
-    return instance.model.ready ? null : h("p", { class: "note" }, icon("unknown"), instance.model.reason, " ", h("button", { type: "button", class: "inline", onclick: () => act.openModel(instance.id) }, "Open the model settings"));
+    return instance.model.ready ? null : h("p", { class: "note" }, icon("note"), instance.model.reason, " ", h("button", { type: "button", class: "inline", onclick: () => act.openModel(instance.id) }, "Open the model settings"));
   }
-  return h("p", { class: "note", id: "no-model" }, icon("unknown"), h("span", {}, "No model is configured. The calculation below needs none. ",
+  return h("p", { class: "note", id: "no-model" }, icon("note"), h("span", {}, "No model is configured. The calculation below needs none. ",
     h("button", { type: "button", class: "inline", onclick: () => act.openModel(instance.id) }, "Configure a model")));
 }
 

@@ -19,9 +19,10 @@ export function ago(stamp, now) {
   return `${Math.floor(seconds / 86400)} d ago`;
 }
 
-/** A span in milliseconds: "0.4 s", "12 s", "3 min 20 s". */
+/** A span in milliseconds: "40 ms", "1.4 s", "12 s", "3 min 20 s". */
 export function span(ms) {
   if (!(ms >= 0)) return "";
+  if (ms < 995) return `${Math.round(ms)} ms`;
   if (ms < 9950) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
   if (seconds < 60) return `${seconds} s`;

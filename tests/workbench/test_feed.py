@@ -1,0 +1,80 @@
+"""The feed: every row after the one a reader names, or the word that some are gone."""
+
+import asyncio
+import json
+
+from rulith.base.clock import ManualClock
+from rulith.base.limits import FEED_ROWS_KEPT, FEED_ROWS_MAX
+from rulith.workbench.feed import Feed
+
+
+def parsed(chunk: bytes) -> list[dict]:
+    return [json.loads(line[6:]) for line in chunk.decode().splitlines() if line.startswith("data: ")]
+
+
+async def first(feed: Feed, after: int, count: int) -> list[dict]:
+    rows: list[dict] = []
+    async for chunk in feed.stream(after):
+        rows += parsed(chunk)
+        if len(rows) >= count:
+            return rows
+    return rows
+
+
+def filled(count: int) -> Feed:
+    feed = Feed(ManualClock())
+    for number in range(count):
+        feed.put("tick", instance="inst-1" if number % 2 else "inst-2", number=number)
+    return feed
+
+
+def test_rows_are_numbered_without_a_hole():
+    assert [row["sequence"] for row in filled(5).rows()] == [1, 2, 3, 4, 5]
+
+
+def test_a_reader_gets_a_greeting_and_then_what_came_after_its_last_row():
+    rows = asyncio.run(first(filled(5), 3, 3))
+    assert (rows[0]["type"], rows[0]["from"], rows[0]["gap"]) == ("hello", 3, False)
+    assert [row["sequence"] for row in rows[1:]] == [4, 5]
+
+
+def test_a_reader_of_an_earlier_run_is_told_of_the_gap():
+    rows = asyncio.run(first(filled(2), 40, 1))
+    assert (rows[0]["gap"], rows[0]["from"]) == (True, 2)
+
+
+def test_a_reader_who_slept_past_the_kept_rows_is_told_of_the_gap():
+    feed = filled(FEED_ROWS_MAX + 1)
+    assert len(feed.rows()) == FEED_ROWS_KEPT
+    assert asyncio.run(first(feed, 1, 1))[0]["gap"]
+
+
+def test_a_row_put_while_a_reader_waits_reaches_it():
+    async def scene():
+        feed = filled(0)
+        reading = asyncio.ensure_future(first(feed, 0, 2))
+        await asyncio.sleep(0)
+        feed.put("late")
+        return await asyncio.wait_for(reading, 5)
+    assert [row["type"] for row in asyncio.run(scene())] == ["hello", "late"]
+
+
+def test_closing_ends_every_reader():
+    async def scene():
+        feed = filled(1)
+        reading = asyncio.ensure_future(first(feed, 0, 99))
+        await asyncio.sleep(0)
+        feed.close()
+        return await asyncio.wait_for(reading, 5)
+    assert [row["type"] for row in asyncio.run(scene())] == ["hello", "tick"]
+
+
+def test_rows_of_one_instance_can_be_picked_out():
+    assert {row["instanceId"] for row in filled(6).rows(instance="inst-1")} == {"inst-1"}
+
+
+def test_text_that_holds_line_ends_stays_one_event():
+    feed = filled(0)
+    feed.put("log", line="one\r\ntwo\n\ndata: three")
+    rows = asyncio.run(first(feed, 0, 2))
+    assert rows[1]["line"] == "one\r\ntwo\n\ndata: three"
