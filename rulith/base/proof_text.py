@@ -38,13 +38,24 @@ def said_by(node: dict) -> str:
     return "asserted by the Agent"
 
 
-def proof_lines(node: dict, depth: int = 0) -> Iterator[str]:
-    """The lines of `node`'s tree. The weakest premise is marked, a cut is said."""
-    mark = "  ← weakest premise" if node.get("witness") and depth else ""
-    yield f"{'  ' * depth}{node['text']}  [{node.get('tier', '?')}] {said_by(node)}{mark}"
-    for row in node.get("computed", ()):
+def proof_lines(node: dict, depth: int = 0, *, without: str = "", shown: set[str] | None = None) -> Iterator[str]:
+    """The lines of `node`'s tree. The weakest premise is marked, a cut is said.
+
+    without   a prefix of predicate names that every reader here knows, left out
+    shown     ids of derived conclusions whose premises stand above already; they are not repeated
+    """
+    shown = set() if shown is None else shown
+    mark = "  ← weakest premise" if node.get("witness") and depth and not node.get("premises") else ""
+    text = node["text"].removeprefix(without)
+    premises, computed = node.get("premises", ()), node.get("computed", ())
+    repeated = bool(premises) and node.get("id") in shown
+    yield f"{'  ' * depth}{text}  [{node.get('tier', '?')}] {said_by(node)}{', as shown above' if repeated else ''}{mark}"
+    if repeated:
+        return
+    shown.add(str(node.get("id")))
+    for row in computed:
         yield f"{'  ' * (depth + 1)}{computation_text(row)}, exactly"
-    for premise in node.get("premises", ()):
-        yield from proof_lines(premise, depth + 1)
+    for premise in premises:
+        yield from proof_lines(premise, depth + 1, without=without, shown=shown)
     if node.get("cut"):
         yield f"{'  ' * (depth + 1)}… more below, not shown"

@@ -158,8 +158,9 @@ async def _show_proof(options: Options, order: dict, profile: Profile, gateway: 
     place.parent.mkdir(exist_ok=True)
     write_whole(place, (json.dumps(receipt, ensure_ascii=False, indent=1) + "\n").encode("utf-8"), mode=0o644)
     say(f"Case    {case_id} {'was' if done_before else 'is'} closed as {receipt['case']['disposition']}, certified\n\nWhy:\n")
+    shown: set[str] = set()
     for conclusion in receipt["conclusions"]:
-        for line in proof_lines(conclusion, 1):
+        for line in proof_lines(conclusion, 1, without=PREFIX, shown=shown):
             say(line)
         say("")
     say(f"Output  {options.folder / 'runtime' / 'output.json'}\nProof   {place}, signed by this gateway")

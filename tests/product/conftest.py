@@ -1,0 +1,81 @@
+"""The built file, and small ways to run it as a person would: from an empty folder, with nothing but Python."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN_S = 110.0
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """What cron would give: a path, a home, a language. No setting of ours, no key."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "SYSTEMROOT") if name in os.environ}
+    return {**kept, "HOME": "/nonexistent", **more}
+
+
+@dataclass
+class Run:
+    status: int
+    out: str
+    err: str
+
+    def __str__(self) -> str:
+        return f"exit {self.status}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+@dataclass
+class Product:
+    """The built archive at `pyz`."""
+
+    pyz: Path
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-I", "-S", "-X", "utf8", str(self.pyz), *words]
+
+    def run(self, *words: str, cwd: Path, timeout_s: float = RUN_S, env: dict[str, str] | None = None) -> Run:
+        done = subprocess.run(self.command(*words), cwd=cwd, env=clean_environment(**(env or {})), capture_output=True,
+                              text=True, encoding="utf-8", timeout=timeout_s, stdin=subprocess.DEVNULL)
+        return Run(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *words: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.Popen:
+        return subprocess.Popen(self.command(*words), cwd=cwd, env=clean_environment(**(env or {})), stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Product:
+    """The archive of this checkout, built once."""
+    out = tmp_path_factory.mktemp("built") / "rulith.pyz"
+    built = subprocess.run([sys.executable, str(ROOT / "build_pyz.py"), "--out", str(out)], capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return Product(out)
+
+
+def write_order(folder: Path, **fields: object) -> None:
+    """An order in `folder`, as a person would write it; the example's one with `fields` changed."""
+    order = {"job_id": "calc-001", "unit_price_cents": 1299, "quantity": 7, "shipping_cents": 500, **fields}
+    (folder / "runtime").mkdir(parents=True, exist_ok=True)
+    (folder / "runtime" / "input.json").write_text(json.dumps(order), encoding="utf-8")
+
+
+def output_of(folder: Path) -> dict | None:
+    place = folder / "runtime" / "output.json"
+    return json.loads(place.read_text("utf-8")) if place.exists() else None
+
+
+@pytest.fixture
+def order():
+    return write_order
+
+
+@pytest.fixture
+def output():
+    return output_of
