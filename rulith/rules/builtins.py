@@ -15,8 +15,6 @@ from rulith.base.errors import Refused
 from rulith.base.limits import INTEGER_MAX
 from rulith.rules.terms import Scalar, normalise
 
-Number = "int | float"
-
 COMPARISONS: dict[str, tuple[str, ...]] = {
     "eq": ("left", "right"), "neq": ("left", "right"),
     "lt": ("left", "right"), "lte": ("left", "right"),
@@ -184,6 +182,20 @@ def concat_part(value: Scalar) -> str:
     raise Refused("CONCAT_OPERAND", operand=shown)
 
 
+def _on_exact(function: Callable) -> Callable:
+    """No result from operands beyond the exact range: they may be rounded already."""
+
+    def checked(left, right):
+        if -INTEGER_MAX <= left <= INTEGER_MAX and -INTEGER_MAX <= right <= INTEGER_MAX:
+            return function(left, right)
+        return None
+
+    def checked_one(left):
+        return function(left) if -INTEGER_MAX <= left <= INTEGER_MAX else None
+
+    return checked_one if function in (neg, abs_, sign, sqrt, ln, exp) else checked
+
+
 BINARY_FUNCTIONS: dict[str, Callable] = {
     "add": add, "sub": sub, "mul": mul, "div": div, "mod": mod, "idiv": idiv, "imod": imod,
     "pow": pow_, "min": min_, "max": max_,
@@ -191,6 +203,10 @@ BINARY_FUNCTIONS: dict[str, Callable] = {
 UNARY_FUNCTIONS: dict[str, Callable] = {
     "neg": neg, "abs": abs_, "sign": sign, "sqrt": sqrt, "ln": ln, "exp": exp,
 }
+
+
+BINARY_FUNCTIONS = {name: _on_exact(function) for name, function in BINARY_FUNCTIONS.items()}
+UNARY_FUNCTIONS = {name: _on_exact(function) for name, function in UNARY_FUNCTIONS.items()}
 
 
 def compute(name: str, operands: tuple[Scalar, ...]) -> Scalar | None:

@@ -4,7 +4,9 @@ Decides what a scalar is, when two atoms are the same, and how JSON becomes a ru
 Knows nothing of evaluation (program.py) or of which predicates a Board reserves.
 
 Identity is typed: True is not 1, "5x" is not 5, and 1 is 1.0. Argument order never matters.
-Numbers are binary64; whole numbers are kept as int and lie inside ±(2^53-1).
+Numbers are binary64; whole numbers inside ±(2^53-1) are kept as int. An integer literal
+beyond that is refused, never rounded; a float beyond it (1e308) can be stated and compared,
+but nothing is computed from it.
 """
 
 from __future__ import annotations
@@ -193,9 +195,10 @@ def normalise(value: object, where: str = "an argument") -> Scalar:
             return int(value)
         raise Refused("number_out_of_range", where=where, literal=_shown(value))
     if isinstance(value, float):
-        if not -INTEGER_MAX <= value <= INTEGER_MAX:  # false for nan as well
+        if not math.isfinite(value):
             raise Refused("number_out_of_range", where=where, literal=_shown(value))
-        return int(value) if value.is_integer() else float(value)
+        whole = value.is_integer() and -INTEGER_MAX <= value <= INTEGER_MAX
+        return int(value) if whole else float(value)
     kind = "null" if value is None else type(value).__name__
     raise Refused("ATOM_INVALID", where=where, problem=f"its value is {kind}, not text, a number, true or false")
 
