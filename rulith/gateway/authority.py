@@ -12,9 +12,10 @@ Source  the design's rules on ledgers and folds (D5, D7).
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 
-from rulith.base.canonical import sha256_hex
+from rulith.base.canonical import canonical_text, sha256_hex
 from rulith.base.clock import Clock, seconds_of, stamp
 from rulith.base.errors import Unknown
 from rulith.base.ids import mint
@@ -147,7 +148,9 @@ class Authority:
     def command_board(self, agent_id: str, command: dict) -> Outcome:
         """Run one Board command of this Agent; its row is staged. Raises Refused with nothing changed."""
         state, at = self.agents[agent_id], self.at(agent_id)
-        outcome = state.board.execute(command, at=at, mint=draw)
+        # Law sees the command as the ledger will give it back, members in canonical order, so
+        # that nothing can depend on an order that a replay does not have.
+        outcome = state.board.execute(json.loads(canonical_text(command)), at=at, mint=draw)
         row = self._stage(agent_id, BOARD, outcome.row, at)
         state.note(row.seq, at, outcome.affected_cases)
         return outcome

@@ -20,7 +20,6 @@ from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_WRITE_MAX
 from rulith.board.operations import DONE, NEEDS_PERSON, REFUSED, WAITING, Operation, call_label
 from rulith.board.shapes import BoardPlan, ExternalPlan
 from rulith.gateway.authority import AgentState, Authority
-from rulith.gateway.query import query_view
 from rulith.gateway.receipts import TerminalReceipts
 from rulith.wire.contract import wire_code
 from rulith.wire.jsonrpc import encode_text
@@ -82,7 +81,7 @@ class ToolCalls:
 
     def cancelled(self, session: Session, request_id: object) -> None:
         """The client gave a call up: its delivery is void, the operation goes on."""
-        call = session.known(request_id)
+        call = session.known(request_id) if isinstance(request_id, (str, int)) else None
         if call is None or call.ordinal is None:
             return                      # a read or a refusal; nothing was delivered that counts
         self.not_delivered(session, call)
@@ -202,7 +201,7 @@ class ToolCalls:
         named = arguments.get("caseId")
         root = arguments.get("root") or arguments.get("target")
         if named is None and root:
-            named = state.board.state.roots.get(root)
+            named = state.board.case_of_root(root)
         return [named] if named in state.case_rows else []
 
     # --- Actions -----------------------------------------------------------------------
@@ -293,7 +292,7 @@ class ToolCalls:
     async def _query(self, session: Session, arguments: dict) -> dict:
         self.expire_decision(session.agent_id)
         board = self._state(session).board
-        view = query_view(board, arguments, list(session.focus.values()), self.authority.policy(session.agent_id))
+        view = board.query(None, list(session.focus.values()), self.authority.policy(session.agent_id), arguments)
         body = {"accepted": True, "view": view, "observation": {"consistency": "committed"}}
         answer = self._answer(session, body)
         await self.authority.settled()

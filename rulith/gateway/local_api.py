@@ -16,7 +16,6 @@ from rulith.base.errors import Refused, Unknown
 from rulith.base.json_text import read_json
 from rulith.base.limits import CASES_LISTED_MAX, LOCAL_WAIT_S_MAX, OPERATIONS_LISTED_MAX
 from rulith.board.operations import Operation
-from rulith.board.state import Case
 from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
 from rulith.gateway.calls import ToolCalls
 from rulith.gateway.mcp import bearer, is_foreign_page
@@ -74,8 +73,8 @@ class LocalApi:
             "version": self.authority.version,
             "agents": [{"id": each["id"], "name": each["name"]} for each in registry.agents.values()],
             "connections": [self._connection(each) for each in registry.connections.values()],
-            "cases": [self._case_row(agent_id, state, row) for agent_id, state in self.authority.agents.items()
-                      for row in reversed(state.board.state.cases.values())][:CASES_LISTED_MAX],
+            "cases": [{"agentId": agent_id, **row, "receipt": row["caseId"] in state.receipts}
+                      for agent_id, state in self.authority.agents.items() for row in state.board.cases()[: -CASES_LISTED_MAX - 1 : -1]],
             "operations": self.operations(),
             "decisions": self.decisions(),
             "passphraseSet": registry.passphrase is not None,
@@ -94,11 +93,6 @@ class LocalApi:
                 "line": self._line.line(connection_id), "tools": tools,
                 "sources": [{"name": each.name, "type": each.type, "access": each.access}
                             for each in registry.sources_of(connection_id)]}
-
-    def _case_row(self, agent_id: str, state: AgentState, case: Case) -> dict:
-        return {"agentId": agent_id, **case.row(), "disposition": case.disposition or None,
-                "certified": state.board.is_certified(case.case_id), "openedAt": case.opened_at,
-                "closedAt": case.closed_at or None, "receipt": case.case_id in state.receipts}
 
     def operations(self, agent_id: str | None = None, case_id: str | None = None) -> list[dict]:
         """Operation rows, newest first; of one Agent or one Case where named."""
@@ -152,8 +146,8 @@ class LocalApi:
         return state.board.proof(query.get("id", ""))
 
     async def _why_not(self, query: dict[str, str]) -> dict:
-        _, state = self._agent(query)
-        return state.board.why_not(read_json(query.get("atom", ""), "atom"))
+        agent_id, state = self._agent(query)
+        return state.board.why_not(read_json(query.get("atom", ""), "atom"), self.authority.policy(agent_id))
 
     async def _receipt(self, query: dict[str, str]) -> dict:
         agent_id, _ = self._agent(query)

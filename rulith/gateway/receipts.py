@@ -26,11 +26,11 @@ class TerminalReceipts:
         state = self.authority.agents[agent_id]
         rows, between = self._rows(agent_id, state, case_id)
         document = {
-            "format": FORMAT, "agentId": agent_id, **_conclusion(state, case_id),
+            "format": FORMAT, "agentId": agent_id, **state.board.receipt_facts(case_id),
             "operations": [_operation(each) for each in state.operations.operations.values() if case_id in each.case_ids],
             "decisions": [each for each in self.authority.registry.decisions.values()
                           if each["agentId"] == agent_id and case_id in each["caseIds"]],
-            "rows": rows, "between": between, "closure": state.board.closure_digest(),
+            "rows": rows, "between": between,
         }
         self.authority.record_receipt_document(agent_id, self._signer.sign_document(document))
 
@@ -48,24 +48,6 @@ class TerminalReceipts:
             else:
                 between.append({"seq": row.seq, "hash": row.hash})
         return rows, between
-
-
-def _conclusion(state: AgentState, case_id: str) -> dict:
-    """The Case, the Release it ran under, and what its Board concluded from what, as it stood at the close."""
-    case = state.board.case(case_id)
-    about: dict = {"caseId": case.case_id, "root": case.root, "caseType": case.type,
-                   "businessKey": dict(case.business_key) if case.business_key else None, "disposition": case.disposition,
-                   "openedAt": case.opened_at, "closedAt": case.closed_at, "certified": case.certified}
-    if case.reason:
-        about["reason"] = case.reason
-    if case.is_exploration:
-        about["exploratory"] = True
-    found: dict = {"case": about, "release": None, "leaves": list(case.closing["leaves"]),
-                   "conclusions": list(case.closing["conclusions"]), "facts": list(case.closing["facts"])}
-    if case.release is not None:
-        document = state.board.state.releases[case.release["id"]].document
-        found["release"] = {**case.release, "capability": dict(document)}
-    return found
 
 
 def _operation(operation: Operation) -> dict:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from rulith.board.receipts import check_receipt
+from rulith.gateway.signing import is_signed
+
 
 def test_the_verified_calculation_is_carried_to_a_signed_receipt(play, kit):
     """The product's main job: every step is held, reported and answered, and the receipt checks offline."""
-    from rulith.gateway.signing import is_signed
-
     async def story(world):
         host, worker = world.host(), world.worker()
         result = await host.initialize()
@@ -26,7 +27,7 @@ def test_the_verified_calculation_is_carried_to_a_signed_receipt(play, kit):
         assert closed["accepted"] and closed["result"]["disposition"] == "completed", closed
         receipt = (await world.local(f"receipt?case={case['caseId']}")).json()
         assert receipt["format"] == "rulith-terminal-receipt/1"
-        assert is_signed(receipt)
+        assert is_signed(receipt) and check_receipt(receipt) == []
         assert receipt["case"]["certified"] is True
         state = (await world.local("state")).json()
         assert state["cases"][0]["disposition"] == "completed"
