@@ -46,6 +46,7 @@ class Held:
     until_s: float
     tools: dict[str, str]       # Tool id -> digest advertised by the last Poll
     descriptors: list[dict]
+    polled: bool = False        # False for a hold that only the last run's fence speaks for
 
 
 class WorkerLine:
@@ -72,13 +73,13 @@ class WorkerLine:
 
     def live_tools(self) -> tuple[dict[str, dict[str, str]], object]:
         """Connection id -> {Tool id: digest} of the lines that are live now, and a value that changes with it."""
-        live = {each: held.tools for each, held in self._held.items() if self._is_live(each) and held.tools}
+        live = {each: held.tools for each, held in self._held.items() if held.polled and self._is_live(each)}
         return live, (self._version, tuple(live))
 
     def line(self, connection_id: str) -> dict:
         """`{state, workerId?, expiresAt?}` for pages; a line nobody polled in this run is offline."""
         held = self._held.get(connection_id)
-        if held is None or not self._is_live(connection_id) or not held.descriptors and not held.tools:
+        if held is None or not held.polled or not self._is_live(connection_id):
             return {"state": "offline"}
         left_s = held.until_s - self.authority.clock.monotonic_s()
         lease = self._policy.lease(held.fence, now_s=self.authority.clock.wall_s() + left_s - self._policy.lease_ms / 1000)
@@ -246,10 +247,9 @@ class WorkerLine:
     def _advertise(self, connection_id: str, descriptors: list[dict]) -> None:
         held = self._held[connection_id]
         tools = {row["id"]: row["digest"] for row in descriptors}
-        was_online = bool(held.descriptors)
         held.descriptors = descriptors
-        if held.tools != tools or not was_online:
-            held.tools = tools
+        if held.tools != tools or not held.polled:
+            held.tools, held.polled = tools, True
             self._version += 1
             self.authority.touched(connection_id)
         self._watch(connection_id)
