@@ -114,7 +114,7 @@ def test_much_pipelined_data_waits_outside_while_one_request_runs() -> None:
         writer.write(GET)
         body = b"y" * 600_000
         writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body + LAST)
-        while not any(each.waiting_bytes > 65_536 for each in server.connections):
+        while not any(len(each.waiting) > 65_536 for each in server.connections):
             await asyncio.sleep(0)
         connection = next(iter(server.connections))
         assert not connection.transport.is_reading()
