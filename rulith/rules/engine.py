@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -221,6 +222,8 @@ class Engine:
         change = _Closing(self).run()
         for head in self.gone_heads:
             del self.heads[head.number]
+            for place in [place for place in head.relation.citers if place[0] == head.number]:
+                del head.relation.citers[place]
         self.arrived, self.leaving, self.new_heads, self.gone_heads = {}, {}, [], []
         return change
 
@@ -241,8 +244,8 @@ class Engine:
             relation.fresh = []
             journal.note(relation, keys)
             self.relations.settle(relation, keys)
-            if relation.citers is not None:
-                self._cite(relation, keys)
+            for (number, slot), cited in relation.citers.items():
+                self._cite(relation, keys, number, slot, cited)
             self._changed(relation, keys, 1)
             self.derived_count += len(keys)
             delta[relation] = keys
@@ -269,32 +272,31 @@ class Engine:
         relation.rows[key] = None
         self.derived_count -= 1
 
-    # who cites whom, kept per concluded relation once something was deleted under it
-    def citers(self, relation: Relation) -> dict[tuple[int, int], dict[Row, list[Key]]]:
-        if relation.citers is None or relation.cited > 4 * len(relation.rows) + 1_024:
+    # who cites whom, kept per rule head and literal once something was deleted under it
+    def citers(self, head: RuleHead, slot: int) -> dict[Row, list[Key]]:
+        """The head's conclusions by the row they cite in `slot`; entries may be stale, none is missing."""
+        relation = head.relation
+        if relation.cited > 4 * len(relation.rows) + 1_024:
             relation.citers, relation.cited = {}, 0
-            self._cite(relation, relation.rows)
-        return relation.citers
+        found = relation.citers.get((head.number, slot))
+        if found is None:
+            found = relation.citers[head.number, slot] = {}
+            self._cite(relation, relation.rows, head.number, slot, found)
+        return found
 
-    def _cite(self, relation: Relation, keys) -> None:
-        citers, rows = relation.citers, relation.rows
-        assert citers is not None
+    def _cite(self, relation: Relation, keys: Iterable[Key], number: int, slot: int, cited: dict[Row, list[Key]]) -> None:
+        rows, count = relation.rows, 0
         for key in keys:
             support = rows[key]
-            if support is None:
-                continue
-            number = support[0]
-            for slot in range(1, len(support)):
-                cited = citers.get((number, slot))
-                if cited is None:
-                    cited = citers[number, slot] = {}
+            if support is not None and support[0] == number:
+                count += 1
                 row = support[slot]
                 listed = cited.get(row)
                 if listed is None:
                     cited[row] = [key]
                 else:
                     listed.append(key)
-            relation.cited += len(support) - 1
+        relation.cited += count
 
     # the digest of everything that holds
     def _changed(self, relation: Relation, keys: list[Key], sign: int) -> None:
@@ -579,7 +581,7 @@ class _Deletion:
         for head, part in uses[0]:
             assert isinstance(part, Join)
             number, slot, rows = head.number, part.slot, head.relation.rows
-            cited = engine.citers(head.relation).get((number, slot))
+            cited = engine.citers(head, slot)
             if not cited:
                 continue
             fallen: list[Key] = []

@@ -44,14 +44,15 @@ class Journal:
         engine, relations = self.engine, self.engine.relations
         self._undo_fresh()
         for relation, (rows, born, before) in self._kept.items():
-            relation.rows, relation.born, relation.citers = rows, born, None
+            relation.rows, relation.born = rows, born
+            relation.citers, relation.cited = {}, 0
             for shape in relations.shapes_of(relation):
                 shape.drop_indexes()
             self._remove(relation, before)
         for relation, lists in self._inserted.items():
             self._remove(relation, lists)
         for relation, key, support in reversed(self.supports):
-            relation.citers = None
+            relation.citers, relation.cited = {}, 0
             if key in relation.rows:
                 relation.rows[key] = support
         for relation, key, was_base in reversed(self.bases):

@@ -39,7 +39,7 @@ class Relation:
         self.born: dict[Key, int] | None = None   # order among sibling relations, if there are any
         self.fresh: list[Key] = []                # rows the indexes do not hold yet; always the last of `rows`
         self.live: list[Feed] = []                # indexes fed by this relation
-        self.citers: dict[tuple[int, int], dict[Row, list[Key]]] | None = None
+        self.citers: dict[tuple[int, int], dict[Row, list[Key]]] = {}   # (head, slot) -> cited row -> keys
         self.cited = 0                            # entries in `citers`, stale ones included
         self.uses: dict[int, tuple[list, list]] = {}
         self.uses_version = -1
