@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from rulith.base.errors import Mismatch, Refused
 from rulith.dialects.transcript import CallResult, ProposedCall
+from rulith.runtime.actions import applied
 from rulith.runtime.answers import TOOLS, Answer, Kind, compact
 from rulith.runtime.events import Sink
 from rulith.runtime.line import BoardLine
@@ -49,6 +50,7 @@ class CallServer:
         self._pins = pins
         self._unread = unread
         self._emit = emit
+        self.steps: list[dict] = []      # every ApplyAction that was sent, with what became of it
 
     async def serve(self, calls: Sequence[ProposedCall]) -> Served:
         """Raises Refused credential_rejected, connection_replaced: nothing follows those."""
@@ -89,6 +91,10 @@ class CallServer:
         before = self._line.session.last_strip
         answer = await self._line.call(call.name, arguments, call_id=call.id)
         showed_earlier = self._unread.take(answer, arguments, before)
+        if call.name == "ApplyAction":
+            _, row = applied(answer, arguments)
+            self.steps.append(row)
+            self._emit("action-outcome", **row)
         result = CallResult(call.id, call.name, answer.text, answer.is_error)
         return result, showed_earlier or _suspends(answer), answer.code
 

@@ -11,12 +11,13 @@ It decides nothing: what is ready, certified or lacking is the Board's answer.
 from __future__ import annotations
 
 from rulith.base.limits import DRIVER_STEPS_MAX
+from rulith.runtime.actions import applied
 from rulith.runtime.answers import Answer, Kind, compact
 from rulith.runtime.events import Sink
 from rulith.runtime.line import BoardLine
 from rulith.runtime.opening import CaseWanted, OpenedCase, open_case, waiting_words
 from rulith.runtime.outcome import COMPLETED, NOTHING_TO_DO, REFUSED, STUCK, UNREACHABLE, WAITING, RunResult
-from rulith.runtime.strip import WAITING_FOR_PERSON, Entry
+from rulith.runtime.strip import WAITING_FOR_PERSON
 from rulith.runtime.surface import flat
 
 GAPS_SHOWN_MAX = 5
@@ -29,7 +30,7 @@ class BoardDriver:
         self._line = line
         self._emit = emit
         self._steps_max = steps_max
-        self._steps: list[dict] = []
+        self.steps: list[dict] = []
         self._done: set[str] = set()
         self._case: OpenedCase | None = None
 
@@ -60,7 +61,7 @@ class BoardDriver:
             step = self._next_step(view)
             if isinstance(step, RunResult):
                 return step
-            if len(self._steps) >= self._steps_max:
+            if len(self.steps) >= self._steps_max:
                 return self._end("stuck", STUCK, f"This run's budget of {self._steps_max} steps is used up; run again to go on.")
             stopped = await self._take(step)
             if stopped is not None:
@@ -143,16 +144,10 @@ class BoardDriver:
         """Apply one Action; None when it is done and the run goes on."""
         self._done.add(self._key(step))
         answer = await self._line.call("ApplyAction", step)
-        own = next((entry for entry in answer.operations if entry.tool == "ApplyAction"), None)
-        state = _state_of(answer, own)
-        words = _words_of(answer, own)
-        row: dict = {"action": step["action"], "args": step["args"], "state": state}
-        if words:
-            row["summary"] = words
-        if answer.code:
-            row["errorCode"] = answer.code
-        self._steps.append(row)
-        self._emit("action-outcome", action=step["action"], args=step["args"], state=state, summary=words)
+        own, row = applied(answer, step)
+        state, words = row["state"], row.get("summary", "")
+        self.steps.append(row)
+        self._emit("action-outcome", **row)
         if state == "done":
             return None
         label = own.label if own else f"ApplyAction {step['action']}"
@@ -189,36 +184,13 @@ class BoardDriver:
     def _end(self, outcome: str, status: int, message: str, **facts: object) -> RunResult:
         case = self._case
         return RunResult(outcome, status, message, case.case_id if case else "", case.root if case else "",
-                         self._steps, list(self._line.book.closed), dict(facts))
+                         self.steps, list(self._line.book.closed), dict(facts))
 
 
 def _is_certified(view: dict, root: str) -> bool:
     status = view.get("taskStatus")
     row = status.get(root) if isinstance(status, dict) else None
     return isinstance(row, dict) and row.get("certified") is True
-
-
-def _state_of(answer: Answer, own: Entry | None) -> str:
-    """One word for what the call came to; `unknown` wherever the answer does not say."""
-    if answer.kind is Kind.UNSENT:
-        return "unsent"
-    if answer.kind in (Kind.NOT_EXECUTED, Kind.REFUSED):
-        return "refused"
-    if answer.kind is Kind.HELD:
-        return answer.state if answer.state != "unlisted" else "unknown"
-    if answer.kind is not Kind.ACCEPTED:
-        return "unknown"
-    status, ok = answer.result.get("status"), answer.result.get("ok")
-    public = {("confirmed", True): "done", ("failed", False): "failed", ("refused", False): "refused", ("unknown", None): "unknown"}
-    is_public = answer.result.get("done") is True and isinstance(status, str) and (ok is None or isinstance(ok, bool))
-    return public.get((status, ok), "unknown") if is_public else "unknown"
-
-
-def _words_of(answer: Answer, own: Entry | None) -> str:
-    if answer.kind in (Kind.NOT_EXECUTED, Kind.REFUSED):
-        return f"{flat(answer.teaching)} ({answer.code})"
-    said = answer.body.get("reason") or answer.body.get("summary") or (own.words if own else "")
-    return flat(said)
 
 
 def _inexact_words(gap: dict) -> str:

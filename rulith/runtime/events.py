@@ -60,6 +60,8 @@ class TerminalLines:
             return f"  ← {_result_words(fields)}"
         if type_ == "held-call":
             return f"  … waiting: {flat(fields.get('label', ''), 160)} {fields.get('state', '')}"
+        if type_ == "propose" and fields.get("calls"):       # the last words of a turn are its result
+            return f"  {flat(fields['say'], 400)}"
         if type_ == "case-open":
             return f"  Case {fields['caseId']} is in focus"
         if type_ == "case-closed":

@@ -98,6 +98,8 @@ class AgentRun:
         self._line: BoardLine | None = None
         self._settings: Settings | None = None
         self._turns: Turns | None = None
+        self._server: CallServer | None = None
+        self._driver: BoardDriver | None = None
         self.unread = UnreadOutcomes()
 
     async def prepare(self) -> None:
@@ -138,8 +140,8 @@ class AgentRun:
         assert self._line is not None
         emit = self._told.emit
         client = ModelClient(self._http, model, clock=self._clock, emit=emit)
-        server = CallServer(self._line, Pins(settings.case_type, settings.business_key), self.unread, emit=emit)
-        return Turns(self._line, client, server, self.unread, Conversation(settings.keep_messages), emit=emit,
+        self._server = CallServer(self._line, Pins(settings.case_type, settings.business_key), self.unread, emit=emit)
+        return Turns(self._line, client, self._server, self.unread, Conversation(settings.keep_messages), emit=emit,
                      max_rounds=settings.max_rounds)
 
     async def one_shot(self) -> RunResult:
@@ -147,9 +149,9 @@ class AgentRun:
         assert self._line is not None and self._settings is not None
         settings = self._settings
         if self._turns is None:
-            driver = BoardDriver(self._line, emit=self._told.emit)
+            self._driver = BoardDriver(self._line, emit=self._told.emit)
             wanted = CaseWanted(settings.case_type, settings.business_key, settings.case_id)
-            return _with_job(await driver.run(wanted), settings)
+            return _with_job(await self._driver.run(wanted), settings)
         if settings.case_id:
             await self._turns.focus(settings.case_id)
         turn = await self._turns.run(self._options.task, Policy.CONTINUE)
@@ -160,12 +162,29 @@ class AgentRun:
         status, words = _TURN_ENDS[turn.outcome]
         if turn.outcome == "no-case" and "case_closed" in turn.codes:
             status, words = NOTHING_TO_DO, "There is nothing to do: the Case of this key is closed."
-        book = self._line.book
-        case = next(iter(book.focused), None)
-        case_id = case.case_id if case else (turn.closed[-1]["caseId"] if turn.closed else "")
-        root = case.root if case else (turn.closed[-1]["root"] if turn.closed else "")
-        return RunResult("nothing_to_do" if status == NOTHING_TO_DO else turn.outcome.replace("-", "_"), status,
-                         turn.message or words, case_id, root, [], turn.closed, {"text": turn.text})
+        text = {"text": turn.text}
+        outcome = "nothing_to_do" if status == NOTHING_TO_DO else turn.outcome.replace("-", "_")
+        case_id, root = self._case(turn.closed)
+        return RunResult(outcome, status, turn.message or words, case_id, root, self._steps(), turn.closed, text)
+
+    def _case(self, closed: list[dict]) -> tuple[str, str]:
+        """The Case of this run: the one in focus, else the last one closed."""
+        if self._line is not None and self._line.book.focused:
+            case = self._line.book.focused[0]
+            return case.case_id, case.root
+        return (closed[-1]["caseId"], closed[-1]["root"]) if closed else ("", "")
+
+    def _steps(self) -> list[dict]:
+        source = self._driver or self._server
+        return [] if source is None else source.steps
+
+    def broken_off(self, problem: Refused | Mismatch) -> RunResult:
+        """The result of a run that `problem` ended, with what it had come to."""
+        result = failed(problem)
+        closed = [] if self._line is None else self._line.book.closed
+        result.case_id, result.root = self._case(closed)
+        result.steps, result.closed_cases = self._steps(), closed
+        return result
 
     async def turn(self, words: str) -> str:
         """One turn of a chat: the text to show. Raises only what ends the program."""
@@ -212,6 +231,6 @@ async def run_to_end(run: AgentRun) -> RunResult:
         await run.prepare()
         return await run.one_shot()
     except (Refused, Mismatch) as problem:
-        return failed(problem)
+        return run.broken_off(problem)
     finally:
         await asyncio.shield(run.end())

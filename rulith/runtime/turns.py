@@ -130,7 +130,7 @@ class Turns:
         self._relayed = ""
         self._conversation.reply(reply.entry())
         if reply.text:
-            self._emit("propose", say=reply.text)
+            self._emit("propose", say=reply.text, calls=len(reply.calls))
 
     def _after_text(self, policy: Policy, said: str, nudged: bool, codes: Sequence[str]) -> TurnResult | None:
         """How a reply without calls ends the turn; None when the model is to be nudged."""
