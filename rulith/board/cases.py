@@ -90,7 +90,7 @@ def _new_case(state: BoardState, case_type: CaseType | None, key: dict | None, a
                 {"id": release.id, "version": release.version, "digest": release.digest} if release else None,
                 case_type.contract if case_type else "", state.generation, at)
     journal = state.journal
-    journal.put(state.cases, case_id, case)
+    state.put_case(case)
     journal.put(state.roots, root, case_id)
     if case_type is not None:
         journal.put(state.keys, (case_type.id, key_digest), case_id)
@@ -176,7 +176,7 @@ def hold_case(state: BoardState, command: Mapping, *, lift: bool) -> dict:
     if case.status == CLOSED:
         raise Refused("case_closed", case=case.case_id, disposition=case.disposition)
     holds = tuple(each for each in HOLDS if (each in case.holds and each != hold) or (each == hold and not lift))
-    state.journal.put(state.cases, case.case_id, replace(case, holds=holds, status=PAUSED if holds else RUNNING))
+    state.put_case(replace(case, holds=holds, status=PAUSED if holds else RUNNING))
     return {"caseId": case.case_id, "status": PAUSED if holds else RUNNING}
 
 
@@ -293,7 +293,7 @@ def close_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict
     state.close_rules()
     closed = replace(case, status=CLOSED, holds=(), disposition=disposition, reason=str(reason)[:REASON_MAX],
                      closed_at=at, certified=certified, closing=closing_record(state, case, rows))
-    state.journal.put(state.cases, case.case_id, closed)
+    state.put_case(closed)
     _take_away(state, case)
     return {"caseId": case.case_id, "root": case.root, "disposition": disposition, "certified": certified}
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from rulith.board.machine import Journal
 from rulith.board.release import ActionSpec, CaseType, Release
 from rulith.board.shapes import TIER_RANK, weaker
-from rulith.board.words import is_board_word
+from rulith.board.words import FUNCTIONAL_DEPENDENCY, is_board_word
 from rulith.rules.program import Program
 from rulith.rules.terms import Atom, Literal, Rule
 
@@ -111,6 +111,10 @@ class Case:
         return found
 
 
+def _is_disputing(atom: Atom) -> bool:
+    return atom.negated or atom.predicate == FUNCTIONAL_DEPENDENCY
+
+
 @dataclass
 class Changes:
     """What one accepted command moved, gathered while it runs."""
@@ -119,6 +123,7 @@ class Changes:
     removed: dict[Atom, None] = field(default_factory=dict)
     touched: dict[Atom, None] = field(default_factory=dict)     # same atom, another reason to hold it
     others: dict[str, None] = field(default_factory=dict)       # ids of goals, rules and Actions
+    cases: bool = False                                         # a Case opened, closed or changed its holds
 
     def add(self, atom: Atom) -> None:
         if self.removed.pop(atom, self) is self:
@@ -139,6 +144,18 @@ class Ground:
     tier: str
     witness: Atom
     law_only: bool
+
+
+class Shown:
+    """One visible atom's place in views; `node` and `size` are remembered until `epoch` passes."""
+
+    __slots__ = ("atom", "node", "size", "epoch")
+
+    def __init__(self, atom: Atom) -> None:
+        self.atom = atom
+        self.node: dict | None = None
+        self.size = 0
+        self.epoch = -1
 
 
 class BoardState:
@@ -165,7 +182,10 @@ class BoardState:
         self.case_types: dict[str, CaseType] = {}
         # caches, moved by commit() only
         self.changes = Changes()
-        self.shown: dict[Atom, None] = {}                  # visible atoms, the last changed last
+        self.shown: dict[Atom, Shown] = {}                 # visible atoms, the last changed last
+        self.case_version = 0                              # grows when any Case changes
+        self.epoch = 0                                     # grows whenever a remembered node may have become wrong
+        self.disputable = 0                                # negated atoms and dependencies that hold: with any, nodes may be disputed
         self.derived_ids: dict[str, Atom] = {}
         self.versions: dict[str, int] = {}
         self.grounds: dict[Atom, Ground] = {}
@@ -229,6 +249,10 @@ class BoardState:
         atom = self.derived_ids.get(node_id)
         return atom if atom is not None and self.program.holds(atom) else None
 
+    def put_case(self, case: Case) -> None:
+        self.journal.put(self.cases, case.case_id, case)
+        self.changes.cases = True
+
     # --- strength ----------------------------------------------------------------------
 
     def ground(self, atom: Atom) -> Ground:
@@ -275,18 +299,26 @@ class BoardState:
         """Move the caches by what changed; the atoms that are new or changed, in order."""
         changes, self.changes = self.changes, Changes()
         self.revision += 1
+        self.case_version += changes.cases
         if changes.removed or changes.touched:
             self.grounds.clear()
+        if changes.removed or changes.touched or changes.others or self.disputable:
+            self.epoch += 1
         for atom in changes.removed:
+            self.disputable -= _is_disputing(atom)
             self.shown.pop(atom, None)
             self.derived_ids.pop("derived:" + atom.identity(), None)
             self.versions[atom.predicate] = self.versions.get(atom.predicate, 0) + 1
+        for atom in changes.added:
+            if _is_disputing(atom):
+                self.disputable += 1
+                self.epoch += 1
         moved = [*changes.added, *(atom for atom in changes.touched if self.program.holds(atom))]
         for atom in moved:
             self.versions[atom.predicate] = self.versions.get(atom.predicate, 0) + 1
             if not is_board_word(atom.predicate):
                 self.shown.pop(atom, None)
-                self.shown[atom] = None
+                self.shown[atom] = Shown(atom)
             if atom not in self.by_atom:
                 self.derived_ids["derived:" + atom.identity()] = atom
         return moved

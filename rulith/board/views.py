@@ -10,7 +10,8 @@ Source  the MCP surface, "Board View".
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 
 from rulith.base.errors import Refused
 from rulith.base.limits import VIEW_NODES_QUERY_MAX
@@ -20,24 +21,24 @@ from rulith.board.cases import is_certified, leaves
 from rulith.board.gaps import case_gaps
 from rulith.board.release import ActionSpec
 from rulith.board.shapes import Policy
-from rulith.board.state import DERIVED, PAUSED, RUNNING, BoardState, Case, Goal
-from rulith.board.words import ACCEPTANCE_MET, is_board_word
-from rulith.rules.terms import Atom
+from rulith.board.state import DERIVED, PAUSED, RUNNING, BoardState, Case, Goal, Shown
+from rulith.board.words import ACCEPTANCE_MET
 
 DIRECTORY_ROWS_MAX = 50       # newest Cases listed; QueryBoard takes a limit of its own
 ACTIONS_MAX = 64
 GOALS_MAX = 40
 FIXED_BYTES = 400             # what the members around the lists cost at most
 
+_NO_GAPS: list[dict] = []
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Viewer:
-    """Composes views of one Board; remembers sizes and parts between them."""
+    """Composes views of one Board."""
 
     def __init__(self, state: BoardState) -> None:
         self.state = state
-        self._nodes: dict[Atom, tuple[object, dict, int]] = {}
+        self._last_fixed: tuple | None = None     # (mark, parts, view without nodes, size)
 
     # --- the view ----------------------------------------------------------------------
 
@@ -46,27 +47,39 @@ class Viewer:
         state = self.state
         cases = [state.cases[case_id] for case_id in focus if case_id in state.cases]
         live = [case for case in cases if case.status in (RUNNING, PAUSED)]
-        gaps, status = [], {}
-        for case in live:
-            rows = self._leaves(case)
-            status[case.root] = {"certified": is_certified(rows),
-                                 "leaves": [{name: value for name, value in row.items() if name != "lacks"} for row in rows]}
-            gaps += self._gaps(case, rows, policy)
+        fixed, size = self._fixed(profile, cases, live, policy, directory_max)
+        left = None if bytes_max is None else bytes_max - FIXED_BYTES - size
+        nodes, total = self._choose(profile, live, nodes_max, left, first)
+        view = {**fixed, "nodes": nodes, "total": total}
+        if len(nodes) < total:
+            view["truncated"] = True
+        return view
+
+    def _fixed(self, profile: Mapping | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
+               directory_max: int) -> tuple[dict, int]:
+        """Everything but the nodes, and its size; the very same dictionary while none of its parts changed."""
+        rows = [self._leaves(case) for case in live]
+        gaps = [self._gaps(case, leaf_rows, policy) for case, leaf_rows in zip(live, rows)]
+        actions = self._actions(live, policy, profile)
+        parts = (*cases, *rows, *gaps, *actions)
+        mark = (profile, directory_max, self.state.case_version, self.state.generation, len(parts))
+        known = self._last_fixed
+        if known is not None and known[0] == mark and all(map(operator.is_, known[1], parts)):
+            return known[2], known[3]
+        status = {case.root: {"certified": is_certified(leaf_rows),
+                              "leaves": [{name: value for name, value in row.items() if name != "lacks"} for row in leaf_rows]}
+                  for case, leaf_rows in zip(live, rows)}
         view = {
             "position": self._position(live),
             "roots": [{"caseId": case.case_id, "root": case.root, "status": case.status, "caseType": case.type} for case in cases],
             "cases": self.directory(directory_max, profile),
-            "gaps": gaps,
-            "actions": self._actions(live, policy, profile),
+            "gaps": [gap for each in gaps for gap in each],
+            "actions": actions,
             "taskStatus": status,
         }
-        left = None if bytes_max is None else bytes_max - FIXED_BYTES - len(_dumps(view).encode())
-        nodes, total = self._choose(profile, live, nodes_max, left, first)
-        view["nodes"] = nodes
-        view["total"] = total
-        if len(nodes) < total:
-            view["truncated"] = True
-        return view
+        size = len(_dumps(view).encode())
+        self._last_fixed = (mark, parts, view, size)
+        return view, size
 
     def query(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, arguments: Mapping, *, nodes_max: int) -> dict:
         """The view a QueryBoard asks for: the directory alone, or parts of the selected roots.
@@ -127,7 +140,7 @@ class Viewer:
     def _gaps(self, case: Case, rows: list[dict], policy: Policy) -> list[dict]:
         state = self.state
         if all(row["met"] for row in rows):
-            return []
+            return _NO_GAPS
         read = state.depends((ACCEPTANCE_MET,)) if not case.is_exploration else None
         needs = (case, state.generation, state.versions_of(read) if read is not None else state.revision,
                  len(state.rules), len(state.goals), len(state.agent_actions), policy.version)
@@ -165,15 +178,14 @@ class Viewer:
 
     # --- nodes -------------------------------------------------------------------------
 
-    def node(self, atom: Atom) -> tuple[dict, int]:
-        """The view's node of a usable atom and its size in JSON bytes."""
-        ground = self.state.ground(atom)
-        fact = self.state.strongest(atom)
-        mark = (fact.id if fact is not None else None, ground.tier, self.state.generation)
-        known = self._nodes.get(atom)
-        if known is not None and known[0] == mark:
-            return known[1], known[2]
-        node = {"id": self.state.node_id(atom), "kind": "finding" if atom.predicate == "finding" else "fact",
+    def node(self, shown: Shown) -> tuple[dict, int]:
+        """The view's node of a visible atom and its size in JSON bytes."""
+        state = self.state
+        if shown.epoch == state.epoch:
+            return shown.node, shown.size
+        atom = shown.atom
+        fact, ground = state.strongest(atom), state.ground(atom)
+        node = {"id": state.node_id(atom), "kind": "finding" if atom.predicate == "finding" else "fact",
                 "text": atom.text(), "predicate": atom.predicate, "args": dict(atom.args)}
         if atom.negated:
             node["negated"] = True
@@ -183,12 +195,11 @@ class Viewer:
                 node["source"] = fact.by["source"]
         else:
             node["origin"], node["tier"] = DERIVED, ground.tier
-            node["by"] = self.state.program.support(atom).rule_id
-        if self.state.program.disputed(atom):
-            return {**node, "disputed": True}, len(_dumps(node)) + 16      # depends on other facts, so never remembered
-        size = len(_dumps(node).encode()) + 1
-        self._nodes[atom] = (mark, node, size)
-        return node, size
+            node["by"] = state.program.support(atom).rule_id
+        if state.disputable and state.program.disputed(atom):
+            node["disputed"] = True
+        shown.node, shown.size, shown.epoch = node, len(_dumps(node).encode()) + 1, state.epoch
+        return node, shown.size
 
     def goal_node(self, goal: Goal) -> dict:
         return {"id": goal.id, "kind": "goal", "text": " AND ".join(literal.text() for literal in goal.desired),
@@ -205,26 +216,29 @@ class Viewer:
             node = self.goal_node(goal)
             chosen.append(node)
             left = None if left is None else left - len(_dumps(node).encode()) - 1
-        seen: set[Atom] = set()
-        for atom in self._in_order(first):
+        seen: set[int] = set()
+        epoch = state.epoch
+        allowed = profile.get("predicates") if profile else None
+        for shown in self._in_order(first):
             if len(chosen) >= nodes_max or (left is not None and left <= 0):
                 break
-            if atom in seen or not _sees(profile, "predicates", atom.predicate):
+            if id(shown) in seen or (allowed is not None and shown.atom.predicate not in allowed):
                 continue
-            seen.add(atom)
-            node, size = self.node(atom)
+            seen.add(id(shown))
+            node, size = (shown.node, shown.size) if shown.epoch == epoch else self.node(shown)
             if left is not None and size > left:
                 break
             chosen.append(node)
             left = None if left is None else left - size
         return chosen, total
 
-    def _in_order(self, first: Sequence[str]):
+    def _in_order(self, first: Sequence[str]) -> Iterator[Shown]:
         for node_id in first:
             atom = self.state.atom_of(node_id)
-            if atom is not None and not is_board_word(atom.predicate):
-                yield atom
-        yield from reversed(self.state.shown)
+            shown = self.state.shown.get(atom) if atom is not None else None
+            if shown is not None:
+                yield shown
+        yield from reversed(self.state.shown.values())
 
     # --- one Case in full --------------------------------------------------------------
 

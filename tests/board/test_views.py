@@ -110,6 +110,7 @@ def test_a_cached_view_equals_one_computed_from_nothing(play):
         warm = play.board.view(None, focus, play.policy)
         play.board.state.reads.clear()
         play.board.state.grounds.clear()
+        play.board.state.epoch += 1
         cold = Viewer(play.board.state).view(None, focus, play.policy, nodes_max=60, bytes_max=8192)
         assert warm == cold
         away = dataclasses.replace(play.policy, live={}, version="away")
