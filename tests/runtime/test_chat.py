@@ -1,0 +1,111 @@
+"""The chat on a real terminal: Ctrl-C stops a turn and not the program; at the prompt it only explains."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from rulith.runtime.chat import LoopThread, chat
+from tests.runtime.calculation_board import CalculationBoard
+from tests.runtime.scripted_gateway import SILENT, TOKEN
+from tests.runtime.test_run import door_environment, gateway_in_thread, model_in_thread
+from tests.runtime.test_turns import OPEN
+
+pty = pytest.importorskip("pty")
+fcntl = pytest.importorskip("fcntl")
+termios = pytest.importorskip("termios")
+
+
+def _own_terminal() -> None:
+    """In the child: its stdin is its controlling terminal, so that Ctrl-C reaches it."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+class Terminal:
+    """A program on a pseudo-terminal, read until it has said something."""
+
+    def __init__(self, argv, env, cwd):
+        self.master, slave = pty.openpty()
+        self.child = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env=env, cwd=cwd, start_new_session=True,
+                                      preexec_fn=_own_terminal)
+        os.close(slave)
+        self.seen = ""
+
+    def wait_for(self, words: str, timeout_s: float = 30.0) -> None:
+        deadline = time.monotonic() + timeout_s
+        while words not in self.seen:
+            left = deadline - time.monotonic()
+            assert left > 0, f"never said {words!r}:\n{self.seen}"
+            if select.select([self.master], [], [], left)[0]:
+                try:
+                    self.seen += os.read(self.master, 65_536).decode("utf-8", "replace")
+                except OSError:
+                    break
+        assert words in self.seen, self.seen
+        self.seen = self.seen.split(words, 1)[1]
+
+    def type(self, text: str) -> None:
+        os.write(self.master, text.encode())
+
+    def close(self) -> int:
+        status = self.child.wait(30)
+        os.close(self.master)
+        return status
+
+
+def test_ctrl_c_stops_a_turn_and_the_chat_goes_on(tmp_path):
+    board = CalculationBoard()
+    reached = threading.Event()
+
+    def answer(call):
+        if call.tool == "QueryBoard":
+            reached.set()
+            return SILENT
+        return board(call)
+
+    with gateway_in_thread(answer) as gateway, model_in_thread([[OPEN], [("QueryBoard", {})], "I was stopped."]) as model:
+        terminal = Terminal([sys.executable, "-X", "utf8", "-m", "rulith", "agent", "--quiet"], door_environment(
+            RULITH_URL=gateway.url, RULITH_TOKEN=TOKEN, RULITH_MODEL_URL=model.url, RULITH_HOME=str(tmp_path), TERM="dumb"), tmp_path)
+        terminal.wait_for("you> ")
+        terminal.type("\x03")
+        terminal.wait_for("/quit or Ctrl-D")
+        terminal.wait_for("you> ")
+        terminal.type("open it and look\n")
+        assert reached.wait(30)
+        terminal.type("\x03")
+        terminal.wait_for("The turn was stopped.")
+        terminal.wait_for("you> ")
+        terminal.type("and now?\n")
+        terminal.wait_for("I was stopped.")
+        terminal.wait_for("you> ")
+        terminal.type("\x04")
+        assert terminal.close() == 0
+        assert model.refused == []
+
+
+def test_the_chat_ends_with_its_input_and_asks_nothing_for_empty_lines():
+    lines = iter(["", "  ", "hello", "/quit", "never"])
+    said: list[str] = []
+
+    async def turn(words: str) -> str:
+        await asyncio.sleep(0)
+        return words.upper()
+
+    with LoopThread() as thread:
+        chat(turn, thread, read=lambda prompt: next(lines), write=said.append)
+    assert said[1:] == ["HELLO"]
+
+
+def test_an_exception_of_a_turn_ends_the_chat():
+    async def turn(words: str) -> str:
+        raise ValueError(words)
+
+    with LoopThread() as thread, pytest.raises(ValueError):
+        chat(turn, thread, read=lambda prompt: "x", write=lambda text: None)
