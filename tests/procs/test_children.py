@@ -1,0 +1,137 @@
+"""Commands end whole: bounded, in time, with everything they started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from rulith.base.errors import Refused
+from rulith.procs.children import run_command
+from rulith.procs.identity import is_running
+from rulith.procs.trees import descendants
+
+posix = pytest.mark.skipif(os.name != "posix", reason="uses a POSIX shell")
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(scenario(), 30))
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-I", "-S", "-c", code]
+
+
+async def wait_gone(pid: int) -> None:
+    while is_running(pid):
+        await asyncio.sleep(0.005)
+
+
+def test_status_output_and_errors_come_back() -> None:
+    async def scenario() -> None:
+        done = await run_command(python("import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"))
+        assert (done.status, done.stdout.split(), done.stderr_tail.split()) == (3, [b"out"], [b"err"])
+        assert not done.timed_out and not done.stdout_overflow
+    run(scenario)
+
+
+def test_input_is_fed_and_need_not_be_read() -> None:
+    async def scenario() -> None:
+        done = await run_command(python("import sys; print(len(sys.stdin.read()))"), stdin=b"x" * 1_000_000)
+        assert done.stdout.strip() == b"1000000"
+        assert (await run_command(python("print('done')"), stdin=b"x" * 1_000_000)).stdout.strip() == b"done"
+        assert (await run_command(python("import sys; print(repr(sys.stdin.read()))"))).stdout.strip() == b"''"
+    run(scenario)
+
+
+def test_environment_and_folder_are_exactly_what_was_given(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        os.environ["RULITH_LEAK_TEST"] = "x"
+        code = "import os; print(os.getcwd()); print(sorted(k for k in os.environ if k != 'LC_CTYPE'))"
+        done = await run_command(python(code), cwd=str(tmp_path), env={"A": "b"})
+        assert done.stdout.decode().split("\n")[:2] == [str(tmp_path), "['A']"]
+    try:
+        run(scenario)
+    finally:
+        del os.environ["RULITH_LEAK_TEST"]
+
+
+def test_output_at_the_bound_is_whole_and_over_it_ends_the_command() -> None:
+    async def scenario() -> None:
+        done = await run_command(python("print('x' * 999)"), stdout_bytes_max=1000)
+        assert len(done.stdout) == 1000 and not done.stdout_overflow and done.status == 0
+        done = await run_command(python("print('x' * 1000)"), stdout_bytes_max=1000)
+        assert len(done.stdout) == 1000 and done.stdout_overflow
+        done = await run_command(python("while True: print('x' * 1000)"), stdout_bytes_max=5000)
+        assert len(done.stdout) == 5000 and done.stdout_overflow and done.status != 0 and not done.timed_out
+    run(scenario)
+
+
+def test_only_the_end_of_the_errors_is_kept() -> None:
+    async def scenario() -> None:
+        code = "import sys; sys.stderr.write('a' * 300000 + 'the end')"
+        done = await run_command(python(code), stderr_bytes_max=100)
+        assert len(done.stderr_tail) == 100 and done.stderr_tail.endswith(b"the end") and done.status == 0
+    run(scenario)
+
+
+def test_the_deadline_ends_the_whole_tree() -> None:
+    async def scenario() -> None:
+        code = ("import subprocess, sys, time\n"
+                "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+                "print(child.pid, flush=True); time.sleep(600)")
+        done = await run_command(python(code), timeout_s=0.5)
+        assert done.timed_out and done.status != 0
+        await wait_gone(int(done.stdout))
+    run(scenario)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds strays through /proc")
+def test_a_grandchild_in_a_session_of_its_own_is_ended_too() -> None:
+    async def scenario() -> None:
+        code = ("import subprocess, sys, time\n"
+                "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True)\n"
+                "print(child.pid, flush=True); time.sleep(600)")
+        done = await run_command(python(code), timeout_s=0.5)
+        await wait_gone(int(done.stdout))
+    run(scenario)
+
+
+@posix
+def test_what_a_command_leaves_behind_neither_delays_nor_survives_it() -> None:
+    async def scenario() -> None:
+        done = await run_command(["sh", "-c", "sleep 600 & echo $!"])
+        assert done.status == 0 and not done.timed_out
+        await wait_gone(int(done.stdout))
+    run(scenario)
+
+
+def test_cancelling_ends_the_command() -> None:
+    async def scenario() -> None:
+        before = {pid for pid, _ in descendants(os.getpid())}
+        task = asyncio.ensure_future(run_command(python("import time; time.sleep(600)")))
+        while not (started := {pid for pid, _ in descendants(os.getpid())} - before):
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not any(is_running(pid) for pid in started)
+    if sys.platform.startswith("linux"):
+        run(scenario)
+
+
+def test_a_command_that_cannot_start_is_a_refusal(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        plain = tmp_path / "plain"
+        plain.write_text("no program")
+        for argv in (["/no/such/program"], [str(plain)], [sys.executable, "a\0b"]):
+            with pytest.raises(Refused) as refusal:
+                await run_command(argv)
+            assert refusal.value.code == "command_not_started" and argv[0] in str(refusal.value)
+        with pytest.raises(Refused):
+            await run_command(python(""), cwd=str(tmp_path / "absent"))
+    run(scenario)
