@@ -19,6 +19,7 @@ from pathlib import Path
 from rulith.base.canonical import canonical_bytes
 from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Refused
+from rulith.disk.atomic import sync_folder, write_refusal
 from rulith.disk.locks import KernelLock
 from rulith.store.failures import StoreFailed, store_failed
 from rulith.store.rows import NO_ROW, Row, check_chain, row_hash
@@ -189,6 +190,32 @@ class Ledger:
                 problems.append(f"chain {name!r} does not end where it says")
         problems.extend(f"chain {name!r} has lost its rows" for name in ends)
         return problems
+
+    def backup_to(self, path: Path | str) -> None:
+        """Write a whole copy of the committed ledger to the new file `path`, while this one stays open.
+
+        Raises Refused write_failed when something stands there already, StoreFailed.
+        """
+        path = Path(path)
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as problem:
+            raise write_refusal(path, problem) from None
+        try:
+            copy = sqlite3.connect(path, isolation_level=None)
+            try:
+                self._open_db().backup(copy)
+            finally:
+                copy.close()
+            with open(path, "rb+") as file:
+                os.fsync(file.fileno())
+            sync_folder(path.parent)
+        except sqlite3.Error as problem:
+            path.unlink(missing_ok=True)
+            raise store_failed(problem) from problem
+        except OSError as problem:
+            path.unlink(missing_ok=True)
+            raise write_refusal(path, problem) from None
 
     # the connection
 

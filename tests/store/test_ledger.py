@@ -249,6 +249,22 @@ class TestTheFile:
         assert [row.body["n"] for row in ledger.rows()] == [1, 2] and ledger.verify() == []
         ledger.close()
 
+    def test_a_backup_of_the_open_ledger_opens_as_a_ledger(self, tmp_path) -> None:
+        ledger = open_ledger(tmp_path / "ledger.db")
+        for n in range(600):
+            ledger.append("a", "board", {"n": n, "text": "x" * 500}, AT)
+        ledger.commit()
+        ledger.append("a", "board", {"staged": True}, AT)
+        ledger.backup_to(tmp_path / "copy.db")
+        assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
+        with pytest.raises(Refused):
+            ledger.backup_to(tmp_path / "copy.db")
+        ledger.commit()
+        copy = open_ledger(tmp_path / "copy.db")
+        assert copy.verify() == [] and list(copy.rows()) == list(ledger.rows())[:600]
+        copy.close()
+        ledger.close()
+
     def test_another_programs_lock_is_a_failure_not_a_hang(self, tmp_path) -> None:
         ledger = open_ledger(tmp_path / "ledger.db")
         ledger._db.execute("PRAGMA busy_timeout = 1")
