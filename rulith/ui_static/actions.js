@@ -4,7 +4,7 @@ import { at, get, post } from "./api.js";
 import { FIELDS, caseTypeOf, differs, fieldsOf } from "./components/calculation.js";
 import { write } from "./route.js";
 import { change, instanceOf, keep, state } from "./store.js";
-import { loadBench, loadWork, need } from "./sync.js";
+import { loadBench, loadWork } from "./sync.js";
 import { short } from "./words.js";
 
 const SIDE_MIN = 300;
@@ -225,6 +225,4 @@ export const act = {
     setUi({ sideWidth: Math.min(SIDE_MAX, Math.max(SIDE_MIN, state.ui.sideWidth + by)) });
     keep("sideWidth", state.ui.sideWidth);
   },
-
-  need,
 };

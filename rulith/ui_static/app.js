@@ -11,7 +11,7 @@ import { listen } from "./keys.js";
 import { h, patch } from "./lib/dom.js";
 import { read } from "./route.js";
 import { change, instanceOf, state, watch } from "./store.js";
-import { begin, need } from "./sync.js";
+import { begin, loadWork, need } from "./sync.js";
 
 const SLOW_TICK_MS = 10_000;
 
@@ -42,6 +42,7 @@ function draw(s) {
   patch(document.getElementById("page"), layout(s, instance));
   patch(document.getElementById("layer"), [proof(s, instance, act), dialogs(s, instance, act)]);
   act.restoreFocus();
+  need();
 }
 
 function follow() {
@@ -51,7 +52,12 @@ function follow() {
     s.route = place;
     if (opens && matchMedia("(max-width: 899px)").matches) s.ui.sheet = "side";
   });
-  need();
+}
+
+/** Files may have changed while the person was in another window. */
+function refresh() {
+  const instance = instanceOf(state);
+  if (state.phase === "ready" && instance) loadWork(instance.id);
 }
 
 /** Clocks move every second while something runs, else now and then. */
@@ -68,6 +74,7 @@ if (location.search) history.replaceState(null, "", location.pathname + location
 watch(draw);
 listen(act);
 addEventListener("hashchange", follow);
+addEventListener("focus", refresh);
 setInterval(tick, 1000);
 follow();
 begin();

@@ -112,7 +112,6 @@ function boardMoved(id) {
 async function startOver() {
   change((s) => { s.boards = {}; s.work = {}; s.cases = {}; s.proofs = {}; s.activity = {}; });
   await loadBench();
-  need();
 }
 
 const heard = (s) => { s.feed.live = true; s.feed.heardAt = Date.now(); };
@@ -127,7 +126,7 @@ function take(row) {
   if (row.sequence <= state.feed.sequence) return;
   change((s) => { heard(s); s.feed.sequence = row.sequence; });
   if (row.type === "changed") {
-    if (row.what === "workbench") loadBench().then(need);
+    if (row.what === "workbench") loadBench();
     else if (row.what === "board") boardMoved(row.instanceId);
     else if (row.what === "input") loadWork(row.instanceId);
   } else if (row.type === "run") {
@@ -138,7 +137,6 @@ function take(row) {
       work.runs = [...others, row.run];
     });
     if (row.run.endedAt && row.run.caseId) loadCase(row.instanceId, row.run.caseId);
-    need();
   } else if (row.instanceId && state.activity[row.instanceId]) {
     change((s) => { s.activity[row.instanceId] = [...s.activity[row.instanceId], row].slice(-ACTIVITY_MAX); });
   }
@@ -159,7 +157,6 @@ export async function begin() {
     if (error.status !== 401) setTimeout(begin, 1000);
     return;
   }
-  need();
   follow({
     after: () => state.feed.sequence,
     row: take,

@@ -19,6 +19,9 @@ export function operationState(op) {
   return { words: (op.state === "running" && STAGE[op.stage]) || words, meaning, mark };
 }
 
+/** An operation's label for reading: no minted ids, and an Action by its own name. The whole of it goes into the title. */
+export const operationLabel = (label) => label.split(" ").filter((part) => !/^(root|case)_[0-9a-f]{16,}/.test(part)).map((part, index) => (index === 0 ? part : short(part))).join(" ");
+
 const CASE = {
   running: ["running", "running", "running"],
   paused: ["paused", "waiting", "waiting"],

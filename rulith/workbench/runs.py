@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from rulith.base.limits import RUN_STEPS_MAX, SHOWN_BYTES_MAX
 
 STOPPED_EXITS = (130, 143)
+WAITING = ("waiting_for_decision", "needs_person")
 
 
 @dataclass
@@ -74,6 +75,9 @@ class Run:
         if kind in ("tool-result", "held-call"):
             self._answer(event, at, held=kind == "held-call")
             return True
+        if kind == "action-outcome":
+            self._outcome(event, at)
+            return True
         if kind in ("case-open", "case-state", "focus", "case-closed"):
             return self._case(event)
         if kind == "end":
@@ -98,12 +102,22 @@ class Run:
         if step is None:
             return
         step.output = shown(event.get("output")) or step.output
-        step.state, step.stage = result_state(event, held=held)
+        waits = step.state in WAITING and event.get("held") and not event.get("state")
+        if not waits:                        # what was heard while it was held says more than that it was held
+            step.state, step.stage = result_state(event, held=held)
         if step.state != "running":
             step.ended_at = at
         opened = event.get("output")
         if not self.case_id and isinstance(opened, str):
             self.case_id = _case_in(opened)
+
+    def _outcome(self, event: Mapping[str, object], at: str) -> None:
+        """What became of an Action, in the strip's own word."""
+        state = text_of(event.get("state"))
+        step = next((each for each in reversed(self.steps) if each.label.startswith("ApplyAction")), None)
+        if step is not None and state:
+            step.state, step.stage = state, None
+            step.ended_at = step.ended_at or at
 
     def _open_step(self, event: Mapping[str, object]) -> Step | None:
         """The step this answer is for: by call id, else the newest unanswered one."""

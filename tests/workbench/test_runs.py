@@ -88,3 +88,10 @@ def test_a_display_copy_that_was_cut_before_keeps_its_text():
 def test_a_label_comes_from_the_calls_own_input_only():
     assert call_label({"cmd": "CloseCase", "input": '{"disposition": "completed"}'}) == "CloseCase completed"
     assert call_label({"cmd": "QueryBoard", "input": "not json"}) == "QueryBoard"
+
+
+def test_a_call_that_waits_for_a_person_says_so_to_the_end():
+    made = run(call(1, action="x.write"), {"type": "held-call", "cmd": "ApplyAction", "state": "waiting_for_decision"},
+               answer(1, accepted=False, held=True), {"type": "action-outcome", "action": "x.write", "state": "waiting_for_decision"})
+    made.end(11, AT)
+    assert made.steps[0].state == "waiting_for_decision"

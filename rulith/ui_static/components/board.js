@@ -3,14 +3,21 @@
 import { h } from "../lib/dom.js";
 import { link } from "../route.js";
 import { moment } from "../lib/time.js";
-import { argsText, keyText, caseTypeText, short } from "../words.js";
+import { argsText, keyText, caseTypeText, plural, short } from "../words.js";
+import { ground } from "./proof.js";
 import { empty, loading, partial, refused } from "./states.js";
 
 const SHOWN = 200;
-const ORIGIN = { derived: "derived by rule", attested: "attested by a Source", effect: "effect of an Action", asserted: "asserted by the Agent", law: "the Board's own law" };
 
 /** The Case the tab is about: the one the address names, else the newest. */
 export const caseInView = (s, instance) => s.route.case || [...(s.boards[instance.id]?.board?.cases ?? [])].sort((a, b) => moment(b.openedAt) - moment(a.openedAt))[0]?.caseId || "";
+
+const factRow = (fact, s, instance) => h("li", { key: fact.id },
+  h("a", { class: "fact", "data-row": true, href: link(s.route, { instance: instance.id, tab: "board", fact: fact.id }), title: fact.text },
+    h("span", { class: "fact-name" }, fact.negated && "not ", short(fact.predicate)),
+    h("span", { class: `tier tier-${fact.tier}` }, fact.tier),
+    h("span", { class: "fact-args" }, argsText(fact.args)),
+    h("span", { class: "quiet fact-origin" }, ground(fact.by))));
 
 export function board(s, instance, act) {
   const cases = s.boards[instance.id]?.board?.cases;
@@ -25,17 +32,16 @@ export function board(s, instance, act) {
   if (!entry?.detail) return [picker, loading("facts", 6)];
   const wanted = s.ui.filter.trim().toLowerCase();
   const all = entry.detail.facts ?? [];
-  const rows = all.filter((fact) => !wanted || fact.text.toLowerCase().includes(wanted));
+  const rows = all.filter((fact) => !wanted || fact.text.toLowerCase().includes(wanted)).slice(0, SHOWN);
+  // A predicate with a dot is a Capability's own; the others are the Board's words about goals and keys.
+  const own = (fact) => fact.predicate.includes(".");
+  const words = rows.filter((fact) => !own(fact));
+  const list = (facts) => facts.length > 0 && h("ul", { class: "fact-list", "data-list": true }, facts.map((fact) => factRow(fact, s, instance)));
   return [
     picker,
     h("label", { class: "field" }, "Find", h("input", { type: "search", value: s.ui.filter, oninput: (event) => act.filter(event.target.value), placeholder: "part of a name or value" })),
-    rows.length === 0 ? empty(wanted ? "No fact has that in its text." : "No fact yet.")
-      : h("ul", { class: "fact-list", "data-list": true }, rows.slice(0, SHOWN).map((fact) => h("li", { key: fact.id },
-        h("a", { class: "fact", "data-row": true, href: link(s.route, { instance: instance.id, tab: "board", fact: fact.id }), title: fact.text },
-          h("span", { class: "fact-name" }, fact.negated && "not ", short(fact.predicate)),
-          h("span", { class: `tier tier-${fact.tier}` }, fact.tier),
-          h("span", { class: "fact-args" }, argsText(fact.args)),
-          h("span", { class: "quiet fact-origin" }, ORIGIN[fact.origin] ?? fact.origin, fact.source && ` · ${fact.source}`))))),
-    partial(Math.min(SHOWN, rows.length), rows.length, "in the order they appeared"),
+    rows.length === 0 ? empty(wanted ? "No fact has that in its text." : "No fact yet.") : list(rows.filter(own)),
+    words.length > 0 && h("details", { class: "board-words", key: "words" }, h("summary", {}, plural(words.length, "fact", "facts"), " about the Case itself"), list(words)),
+    partial(rows.length, wanted ? rows.length : all.length, "in the order they appeared"),
   ];
 }

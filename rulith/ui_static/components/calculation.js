@@ -66,14 +66,14 @@ export function calculation(s, instance, act) {
         h("input", { type: "checkbox", checked: approve, onchange: (event) => act.approve(instance.id, event.target.checked) }),
         "Ask me before the totals are written"),
       work.input.problem && !changed && h("p", { class: "problem" }, icon("failed"), work.input.problem),
-      changed && h("p", { class: "note" }, icon("file"),
+      changed && h("p", { class: "note" }, icon("file"), h("span", {},
         work.input.exists
           ? `The file now holds ${work.input.values ? `${work.input.values.job_id}: ${orderText(work.input.values)}` : "something that is not an order"}. Running replaces that with your numbers. `
           : "There is no input file yet. Running writes one with your numbers. ",
-        work.input.exists && work.input.values && h("button", { type: "button", class: "inline", onclick: () => act.dropDraft(instance.id) }, "Keep what the file holds")),
-      done && h("p", { class: "note" }, icon("done"), `${fields.job_id} is calculated and its Case is closed. `,
+        work.input.exists && work.input.values && h("button", { type: "button", class: "inline", onclick: () => act.dropDraft(instance.id) }, "Keep what the file holds"))),
+      done && h("p", { class: "note" }, icon("done"), h("span", {}, `${fields.job_id} is calculated and its Case is closed. `,
         h("a", { href: link(s.route, { instance: instance.id, tab: "cases", case: done.caseId, fact: "" }) }, "Open the Case"), " or ",
-        h("button", { type: "button", class: "inline", onclick: () => act.draft(instance.id, "job_id", nextJob(fields.job_id)) }, `use the job id ${nextJob(fields.job_id)}`), "."),
+        h("button", { type: "button", class: "inline", onclick: () => act.draft(instance.id, "job_id", nextJob(fields.job_id)) }, `use the job id ${nextJob(fields.job_id)}`), ".")),
       h("div", { class: "run-row" },
         h("button", { type: "submit", class: "primary", disabled: running || work.busy || !ready || Boolean(instance.agent.held) }, icon("play"),
           changed ? "Write these numbers and run" : "Run the verified calculation"),

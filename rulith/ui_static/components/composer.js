@@ -5,7 +5,7 @@ import { h } from "../lib/dom.js";
 export const composer = () =>
   h("form", { class: "composer", "aria-label": "Message", onsubmit: (event) => event.preventDefault() },
     h("label", { class: "sr", for: "message" }, "Message to the Agent"),
-    h("textarea", { id: "message", rows: 1, disabled: true, placeholder: "Conversations are not served yet", "aria-describedby": "composer-why" }),
+    h("textarea", { id: "message", rows: 1, disabled: true, placeholder: "Not in this release", "aria-describedby": "composer-why" }),
     h("button", { type: "submit", class: "quiet-button", disabled: true }, "Send message"),
     h("p", { class: "quiet hint", id: "composer-why" },
       "This release serves no conversations on this page; a later one does. Use the calculation above, or ",

@@ -4,7 +4,7 @@ import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { span, moment, when } from "../lib/time.js";
 import { link } from "../route.js";
-import { argsText, caseState, caseTypeText, keyText, operationState, orderText, runState, short, valueText } from "../words.js";
+import { argsText, caseState, caseTypeText, keyText, operationState, orderText, plural, runState, short, valueText } from "../words.js";
 import { calculation } from "./calculation.js";
 import { composer } from "./composer.js";
 import { mark, refused } from "./states.js";
@@ -25,19 +25,27 @@ function step(row, now) {
 
 /** The conclusions a Case rests on, each a button that opens its proof. */
 export function conclusions(detail, s, instance, heading) {
-  const derived = (detail?.facts ?? []).filter((fact) => fact.origin === "derived" && fact.predicate.includes("."));
+  // A predicate with a dot is a Capability's own; the others are the Board's words about goals.
+  const derived = (detail?.facts ?? []).filter((fact) => fact.by?.kind === "rule" && fact.predicate.includes("."));
   if (derived.length === 0) return null;
-  const newest = [...derived].reverse();
   return h("div", { class: "conclusions" },
     heading && h("p", { class: "over" }, heading),
-    h("ul", { "data-list": true }, newest.map((fact) => h("li", { key: fact.id },
+    h("ul", { "data-list": true }, derived.map((fact) => h("li", { key: fact.id },
       h("a", { class: "conclusion", "data-row": true, "data-predicate": short(fact.predicate), href: link(s.route, { instance: instance.id, fact: fact.id }), title: fact.text },
         h("span", { class: "conclusion-name" }, short(fact.predicate)),
         h("span", { class: "conclusion-value" }, Object.entries(fact.args).filter(([name]) => name !== "job_id").map(([name, value]) => valueText(name, value)).join(" · ") || argsText(fact.args)),
-        h("span", { class: "conclusion-why" }, icon("proof"), "Why"))))));
+        h("span", { class: "conclusion-why" }, icon("proof"), h("span", {}, "Why")))))));
 }
 
-function runArticle(run, s, instance, act) {
+/** Every step while it runs; afterwards one line that opens them, already open for the newest run. */
+function stepsOf(run, now, newest) {
+  const list = h("ol", { class: "steps" }, run.steps.map((row) => step(row, now)));
+  if (!run.endedAt || run.steps.length === 0) return list;
+  return h("details", { key: "steps", class: "steps-fold", hook: (element) => { element.open = newest; } },
+    h("summary", {}, plural(run.steps.length, "step")), list);
+}
+
+function runArticle(run, s, instance, act, newest) {
   const state = runState(run);
   const waiting = run.exit === 11;
   const detail = run.caseId && s.cases[`${instance.id}/${run.caseId}`]?.detail;
@@ -48,12 +56,12 @@ function runArticle(run, s, instance, act) {
     h("div", { class: "asked" },
       h("p", { class: "grow" }, run.caseType === "approved_calculation" ? "Calculate, ask me, then write " : "Calculate ", h("strong", {}, run.jobId), run.values && `: ${orderText(run.values)}`),
       when(run.startedAt, s.now)),
-    h("ol", { class: "steps" }, run.steps.map((row) => step(row, s.now))),
     h("div", { class: `ended is-${state.meaning}`, role: "status" },
       mark(state), !run.endedAt && h("span", { class: "took" }, span(s.now - moment(run.startedAt))),
       run.endedAt && h("span", { class: "took" }, `after ${span(moment(run.endedAt) - moment(run.startedAt))}`)),
-    run.problem && h("p", { class: "run-problem" }, run.problem),
+    run.problem && run.exit !== 0 && h("p", { class: "run-problem" }, run.problem),
     run.endedAt && (run.exit === 0 || run.exit === 10) && detail && conclusions(detail, s, instance),
+    stepsOf(run, s.now, newest),
     h("div", { class: "row" },
       run.caseId && h("a", { href: link(s.route, { instance: instance.id, tab: "cases", case: run.caseId, fact: "" }) }, "Open the Case"),
       waiting && pending && h("a", { class: "button", href: "/console/" }, icon("away"), "Decide in the Console"),
@@ -105,7 +113,7 @@ export function conversation(s, instance, act) {
         firstRun(instance, act),
         calculation(s, instance, act),
         past.length + runs.length > 0 && h("section", { class: "history", "aria-label": "Work so far" },
-          [...runs].reverse().map((run) => runArticle(run, s, instance, act)),
+          [...runs].reverse().map((run, index) => runArticle(run, s, instance, act, index === 0)),
           [...past].reverse().map((row) => pastCase(row, s, instance))))),
     composer());
 }

@@ -2,12 +2,14 @@
 
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
-import { moment, span, when } from "../lib/time.js";
+import { clock, full, moment, span, when } from "../lib/time.js";
 import { link } from "../route.js";
-import { operationState, valueText } from "../words.js";
+import { operationLabel, operationState, short, valueText } from "../words.js";
 import { empty, loading, mark } from "./states.js";
 
 const KNOWN = ["waiting_for_decision", "needs_person"];
+
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** The exact values a decision is about, from the bytes it is bound to. */
 function values(text) {
@@ -23,18 +25,18 @@ const origins = (premises) => (premises ?? []).map((node) => h("li", { key: node
 
 function decision(row, s, instance) {
   return h("li", { class: "box needs", key: row.id },
-    h("h4", {}, icon("waiting"), row.kind),
-    h("p", {}, h("span", { class: "mono" }, row.action ?? row.label ?? row.tool), " will run with exactly these values:"),
+    h("h4", {}, icon("waiting"), sentence(row.kind)),
+    h("p", {}, h("span", { class: "mono", title: row.action }, short(row.action ?? row.label ?? row.tool)), " will run with exactly these values:"),
     h("dl", { class: "pairs" }, values(row.argsText).map(([name, value]) => [h("dt", { key: name }, name), h("dd", { key: `${name}=` }, h("code", {}, valueText(name, value)))])),
     row.premises?.length > 0 && h("details", {}, h("summary", {}, "Where the values come from"), h("ul", { class: "plain-list" }, origins(row.premises))),
-    h("p", { class: "quiet" }, row.expiresAt && ["Expires ", when(row.expiresAt, s.now)?.props.title, ". "], "If it is refused, nothing runs and the Case stays open."),
+    h("p", { class: "quiet" }, row.expiresAt && ["Expires ", h("time", { datetime: row.expiresAt, title: full(row.expiresAt) }, clock(row.expiresAt, s.now)), ". "], "If it is refused, nothing runs and the Case stays open."),
     h("div", { class: "row" }, h("a", { class: "button", href: `/console/#decision=${encodeURIComponent(row.id)}` }, icon("away"), "Decide in the Console")));
 }
 
 function person(op, s, instance) {
   return h("li", { class: "box needs", key: `op${op.ordinal}` },
     h("h4", {}, icon("person"), "Say whether this happened"),
-    h("p", {}, h("span", { class: "mono" }, op.label), " was handed to a Worker and no answer came. It may have run, so it is not repeated."),
+    h("p", {}, h("span", { class: "mono", title: op.label }, operationLabel(op.label)), " was handed to a Worker and no answer came. It may have run, so it is not repeated."),
     h("p", { class: "quiet" }, "Look at the system it acts on, then record what you found. ", when(op.since, s.now)),
     h("div", { class: "row" }, h("a", { class: "button", href: `/console/#operation=${op.ordinal}` }, icon("away"), "Reconcile in the Console"),
       op.caseIds?.[0] && h("a", { href: link(s.route, { instance: instance.id, tab: "cases", case: op.caseIds[0], fact: "" }) }, "Open the Case")));
@@ -42,8 +44,8 @@ function person(op, s, instance) {
 
 /** A decision that only its operation tells of (the list of decisions may be cut). */
 const undecided = (op, s) =>
-  h("li", { class: "box needs", key: `op${op.ordinal}` }, h("h4", {}, icon("waiting"), op.decision ?? "A decision is waiting"),
-    h("p", {}, h("span", { class: "mono" }, op.label), " waits. ", when(op.since, s.now)),
+  h("li", { class: "box needs", key: `op${op.ordinal}` }, h("h4", {}, icon("waiting"), sentence(op.decision ?? "a decision is waiting")),
+    h("p", {}, h("span", { class: "mono", title: op.label }, operationLabel(op.label)), " waits. ", when(op.since, s.now)),
     h("div", { class: "row" }, h("a", { class: "button", href: "/console/" }, icon("away"), "Decide in the Console")));
 
 function setup(s, act) {
@@ -82,12 +84,12 @@ export function now(s, instance, act) {
   ];
 }
 
-export function opRow(op, s, instance, clock) {
+export function opRow(op, s, instance, running) {
   const target = op.caseIds?.[0];
-  const label = h("span", { class: "mono op-label", title: op.label }, op.label);
+  const label = h("span", { class: "mono op-label", title: op.label }, operationLabel(op.label));
   return h("li", { key: op.ordinal, class: "op" },
     target ? h("a", { "data-row": true, href: link(s.route, { instance: instance.id, tab: "cases", case: target, fact: "" }) }, label) : label,
     mark(operationState(op), "small"),
-    clock ? h("span", { class: "took" }, span(s.now - moment(op.since))) : when(op.since, s.now),
+    running ? h("span", { class: "took" }, span(s.now - moment(op.since))) : when(op.since, s.now),
     (op.reason || op.summary) && op.state !== "done" && h("p", { class: "op-why quiet" }, op.reason ?? op.summary));
 }

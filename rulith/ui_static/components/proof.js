@@ -14,7 +14,7 @@ import { loading, refused } from "./states.js";
 export function ground(by) {
   if (!by) return "no ground told";
   if (by.kind === "rule") return `${by.law === false ? "the Agent's rule" : "rule"} ${by.label ?? by.id}`;
-  if (by.kind === "receipt") return `Source ${by.source} through ${short((by.tool ?? "").split("@")[0])}, operation ${by.operation ?? by.ordinal}`;
+  if (by.kind === "receipt") return `Source ${by.source} through ${short((by.tool ?? "").split("@")[0])}, operation ${by.ordinal}`;
   if (by.kind === "agent") return "asserted by the Agent";
   if (by.kind === "person") return `a person${by.name ? `, ${by.name}` : ""}`;
   if (by.kind === "action") return `effect of ${short(by.action)}${by.ordinal ? `, operation ${by.ordinal}` : ""}`;

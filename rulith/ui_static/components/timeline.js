@@ -5,7 +5,7 @@
 
 import { h } from "../lib/dom.js";
 import { full, moment, span } from "../lib/time.js";
-import { operationState } from "../words.js";
+import { operationLabel, operationState } from "../words.js";
 import { mark } from "./states.js";
 
 const WIDTH = 1000;          // of the drawing; the page scales it
@@ -37,7 +37,7 @@ export function timeline(operations, now) {
       const story = bars.map((bar) => `${WORDS[bar.state] ?? bar.state} at ${full(new Date(bar.from).toISOString())} for ${span(bar.to - bar.from)}`).join("; ");
       return h("li", { key: op.ordinal },
         h("div", { class: "line-row", tabindex: 0, "data-row": true, title: `${op.label}\n${story.replaceAll("; ", "\n")}` },
-          h("span", { class: "mono line-label" }, op.label.replace(/^ApplyAction /, "")),
+          h("span", { class: "mono line-label" }, operationLabel(op.label).replace(/^ApplyAction /, "")),
           mark(operationState(op), "small"),
           h("span", { class: "took" }, span(took)),
           h("svg", { class: "bars", viewBox: `0 0 ${WIDTH} 10`, preserveAspectRatio: "none", "aria-hidden": "true" },

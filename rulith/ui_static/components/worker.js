@@ -13,10 +13,14 @@ export function activityText(row) {
   const tool = row.tool ? short(String(row.tool).split("@")[0]) : "";
   switch (row.type) {
     case "up": return "Manifest loaded, ready for work";
-    case "availability": return `Line ${row.state ?? "changed"}`;
+    case "availability": return [`Line ${row.state ?? "changed"}`, row.reason].filter(Boolean).join(": ");
     case "claimed": return `Claimed ${tool || row.label || "an operation"}`;
     case "reported": return row.landed === false ? `Reported ${tool}: the receipt did not land` : `Reported ${tool || "the outcome"}`;
-    case "tool-timing": return `${tool} ran ${span(row.ms ?? row.durationMs ?? 0)}`;
+    case "tool-timing": return `Ran for ${span(row.ms ?? 0)}`;
+    case "lease": return row.lost ? `Lease lost: ${row.why ?? "no reason told"}` : row.released === undefined ? `Holds the line (generation ${row.generation})` : "Gave the line back";
+    case "sources": return row.names?.length > 0 ? `Sources ${row.names.join(", ")}` : "No Source is bound";
+    case "skipped": return `Left ${row.count} unclaimed: ${String(row.why ?? "").replaceAll("_", " ")}`;
+    case "error": return [row.what, row.detail].filter(Boolean).join(": ");
     case "restart-wait": return `Stopped by itself; next start in ${span(row.delayMs)} (${row.failures} in a row)`;
     case "restart-failed": return `Keeps stopping (${row.failures} in a row); start it again when the cause is gone`;
     case "spawn": return `Started (process ${row.pid})`;

@@ -1,0 +1,302 @@
+"""The page in a real browser over the real product: the button, the Case, the proof.
+
+One workbench for the module, with a gateway, a Worker and Agents as real processes. Every
+page must be silent on the console and ask nothing beyond its own origin.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sync_api = pytest.importorskip("playwright.sync_api")
+expect = sync_api.expect
+
+CHROMIUM = os.environ.get("RULITH_TEST_CHROMIUM") or "/usr/bin/chromium"
+ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+        "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
+ROOT = Path(__file__).resolve().parents[2]
+WAIT_MS = 30_000
+pytestmark = [pytest.mark.skipif(not shutil.which(CHROMIUM), reason=f"no browser at {CHROMIUM}"), pytest.mark.timeout(180)]
+
+
+class Bench:
+    """`rulith start` of a home, as a process."""
+
+    def __init__(self, home: Path) -> None:
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("RULITH_")}
+        self.home = home
+        self.process = subprocess.Popen([sys.executable, "-m", "rulith", "start", "--home", str(home), "--no-browser"], cwd=ROOT,
+                                        env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for line in self.process.stdout:
+            if found := re.search(r"(http://127\.0\.0\.1:\d+)(/\?k=\S+)", line):
+                self.origin, self.url = found[1], found[1] + found[2]
+                return
+        raise AssertionError(f"it ended with {self.process.wait(30)} and printed no address")
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(30)
+        self.process.stdout.close()
+        return status
+
+    def pid_of(self, role: str) -> int:
+        children = json.loads((self.home / "run" / "workbench.json").read_text())["children"]
+        return next(child["pid"] for child in children if child["role"] == role)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=ARGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    made = Bench(tmp_path_factory.mktemp("browser") / "home")
+    yield made
+    assert made.end() == 0
+
+
+class Watched:
+    """A page with everything it asked for and complained about."""
+
+    def __init__(self, browser, bench, *, width=1440, height=900, quiet=True, **context):
+        self.context = browser.new_context(viewport={"width": width, "height": height}, **context)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(WAIT_MS)
+        self.asked: list[str] = []
+        self.complaints: list[str] = []
+        self.bench = bench
+        self.quiet = quiet
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda problem: self.complaints.append(str(problem)))
+        self.page.goto(bench.url)
+
+    def __enter__(self):
+        return self.page
+
+    def __exit__(self, kind, *problem):
+        foreign = [url for url in self.asked if not url.startswith((self.bench.origin, "blob:", "data:"))]
+        self.context.close()
+        if kind is None:
+            assert foreign == []
+            assert not self.quiet or self.complaints == []
+
+
+def run_calculation(page, job_id, approve=False, price="1299"):
+    """Press the one button for a job of that id and price; the article of its run."""
+    expect(page.get_by_role("button", name=re.compile("Run the verified calculation|Write these numbers and run"))).to_be_enabled(timeout=WAIT_MS)
+    page.get_by_label("Job id").fill(job_id)
+    page.get_by_label("Unit price").fill(price)
+    page.get_by_label("Ask me before the totals are written").set_checked(approve)
+    page.get_by_role("button", name=re.compile("Run the verified calculation|Write these numbers and run")).click()
+    return page.get_by_role("article", name=f"Run of {job_id}").first
+
+
+def test_the_first_page_finds_one_agent_and_says_that_no_model_is_configured(browser, bench):
+    with Watched(browser, bench) as page:
+        expect(page.locator("[data-agent]")).to_have_count(1)
+        expect(page.locator("[data-agent]")).to_contain_text("Assistant")
+        expect(page.locator("[data-agent]")).to_contain_text("Worker online", timeout=WAIT_MS)
+        expect(page.get_by_text("No model is configured.")).to_be_visible()
+        expect(page.get_by_label("Message to the Agent")).to_be_disabled()
+        expect(page.get_by_text("This release serves no conversations")).to_be_visible()
+        assert "k=" not in page.url
+
+
+def test_the_button_runs_the_job_and_the_proof_of_the_total_opens(browser, bench):
+    with Watched(browser, bench) as page:
+        expect(page.get_by_role("button", name="Run the verified calculation")).to_be_enabled(timeout=WAIT_MS)
+        page.get_by_role("navigation", name="Side panel").get_by_role("link", name="Cases").click()
+        page.get_by_role("button", name="Run the verified calculation").click()
+        article = page.get_by_role("article", name="Run of calc-001").first
+        expect(article).to_contain_text("Completed: the Case is certified and closed.", timeout=WAIT_MS)
+        row = page.locator(".case-row").first
+        expect(row).to_have_attribute("data-status", "closed")
+        expect(row).to_contain_text("closed · completed")
+        row.click()
+        expect(page.locator("[data-disposition=completed]")).to_be_visible()
+        expect(page.locator(".goal-tree [data-met=true]")).to_have_count(2)
+        page.locator(".side [data-predicate=total]").click()
+        proof = page.get_by_role("dialog")
+        expect(proof).to_contain_text("Why total holds")
+        expect(proof).to_contain_text("9,593 cents")
+        expect(proof).to_contain_text("9093 + 500 = 9593")
+        expect(proof).to_contain_text("1299 × 7 = 9093")
+        expect(proof).to_contain_text("Source verified-calculation-local through read_input")
+    workspace = next((bench.home / "workbench" / "instances").iterdir()) / "workspace"
+    assert json.loads((workspace / "runtime" / "output.json").read_text()) == {"job_id": "calc-001", "subtotal_cents": 9093, "total_cents": 9593}
+
+
+def test_the_proof_tree_is_walked_by_arrows_and_esc_gives_the_focus_back(browser, bench):
+    with Watched(browser, bench) as page:
+        expect(run_calculation(page, "calc-keys")).to_contain_text("Completed", timeout=WAIT_MS)
+        page.locator("article [data-predicate=total]").first.press("Enter")
+        tree = page.get_by_role("tree")
+        expect(tree.get_by_role("treeitem")).to_have_count(4)
+        tree.get_by_role("treeitem").first.focus()
+        page.keyboard.press("ArrowDown")
+        expect(tree.locator("[data-path='0.0']")).to_be_focused()
+        page.keyboard.press("ArrowLeft")
+        expect(tree.get_by_role("treeitem")).to_have_count(3)
+        page.keyboard.press("ArrowRight")
+        expect(tree.get_by_role("treeitem")).to_have_count(4)
+        page.keyboard.press("End")
+        expect(tree.locator("[data-path='0.1']")).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.locator("article [data-predicate=total]").first).to_be_focused()
+
+
+def test_the_proof_is_saved_and_copied(browser, bench):
+    with Watched(browser, bench, permissions=["clipboard-read", "clipboard-write"]) as page:
+        expect(run_calculation(page, "calc-saved")).to_contain_text("Completed", timeout=WAIT_MS)
+        page.locator("article [data-predicate=total]").first.click()
+        with page.expect_download() as saving:
+            page.get_by_role("button", name="Save as file").click()
+        saved = json.loads(Path(saving.value.path()).read_text())
+        assert saved["proof"]["args"]["cents"] == 9593
+        page.get_by_role("button", name="Copy as text").click()
+        text = page.evaluate("navigator.clipboard.readText()")
+        assert "1299 × 7 = 9093" in text and "verified-calculation-local" in text
+
+
+def test_the_address_names_the_place_and_a_reload_comes_back_to_it(browser, bench):
+    with Watched(browser, bench) as page:
+        expect(run_calculation(page, "calc-place")).to_contain_text("Completed", timeout=WAIT_MS)
+        page.locator("article").get_by_role("link", name="Open the Case").first.click()
+        expect(page.locator(".case-head h3")).to_have_text("calc-place")
+        page.locator(".side [data-predicate=total]").click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.reload()
+        expect(page.get_by_role("dialog")).to_contain_text("Why total holds")
+        page.go_back()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(page.locator(".case-head h3")).to_have_text("calc-place")
+
+
+def test_a_draft_survives_a_reload_and_a_wrong_number_is_named_at_its_field(browser, bench):
+    with Watched(browser, bench, quiet=False) as page:      # a refused POST is a line on the browser's console
+        page.get_by_label("Job id").fill("calc-draft")
+        page.get_by_label("Quantity").fill("seven")
+        page.reload()
+        expect(page.get_by_label("Quantity")).to_have_value("seven")
+        expect(page.get_by_text("Running replaces that with your numbers.")).to_be_visible()
+        button = page.get_by_role("button", name="Write these numbers and run")
+        expect(button).to_be_enabled(timeout=WAIT_MS)
+        button.click()
+        expect(page.locator("#field-quantity-note")).to_contain_text("whole number")
+        expect(page.get_by_label("Quantity")).to_be_focused()
+        page.get_by_role("button", name="Keep what the file holds").click()
+        expect(page.get_by_role("button", name="Write these numbers and run")).to_have_count(0)
+
+
+def test_numbers_beyond_the_exact_range_are_refused_and_nothing_is_written(browser, bench):
+    with Watched(browser, bench) as page:
+        article = run_calculation(page, "calc-big", price="9007199254740991")
+        expect(article).to_contain_text("Stuck", timeout=WAIT_MS)
+        expect(article).to_contain_text("9007199254740991")
+        article.get_by_role("link", name="Open the Case").click()
+        expect(page.locator(".side")).to_contain_text("subtotal = unit price × quantity")
+
+
+def test_a_decision_waits_in_now_and_is_made_in_the_console_of_the_same_origin(browser, bench):
+    with Watched(browser, bench) as page:
+        article = run_calculation(page, "calc-asked", approve=True)
+        expect(article).to_contain_text("Waiting for a person", timeout=WAIT_MS)
+        page.get_by_role("navigation", name="Side panel").get_by_role("link", name="Now").click()
+        needs = page.locator(".box.needs")
+        expect(needs).to_contain_text("Approve the totals before they are written")
+        expect(needs).to_contain_text("9,593 cents")
+        code = page.locator(".setup-code").text_content()
+        assert re.fullmatch("[A-Z0-9]{8}", code)
+        needs.get_by_role("link", name="Decide in the Console").click()
+        page.wait_for_url(re.compile(re.escape(bench.origin) + "/console/"))
+        expect(page.locator("body")).to_contain_text("passphrase")
+
+
+def test_two_tabs_share_one_feed_and_agree(browser, bench):
+    with Watched(browser, bench) as page:
+        expect(page.get_by_role("button", name=re.compile("Run the verified|Write these"))).to_be_enabled(timeout=WAIT_MS)
+        other = page.context.new_page()
+        other.goto(bench.origin + "/")
+        expect(other.locator("[data-agent]")).to_have_count(1)
+        expect(run_calculation(page, "calc-tabs")).to_contain_text("Completed", timeout=WAIT_MS)
+        expect(other.get_by_role("article", name="Run of calc-tabs")).to_contain_text("Completed", timeout=WAIT_MS)
+        feeds = page.evaluate("performance.getEntriesByType('resource').filter((e) => e.name.includes('/events')).length")
+        feeds += other.evaluate("performance.getEntriesByType('resource').filter((e) => e.name.includes('/events')).length")
+        assert feeds <= 1
+        page.close()
+        expect(run_calculation(other, "calc-tabs-2")).to_contain_text("Completed", timeout=WAIT_MS)
+
+
+def test_everything_is_reached_by_keyboard(browser, bench):
+    with Watched(browser, bench) as page:
+        expect(page.locator("[data-agent]")).to_have_count(1)
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog")).to_contain_text("Keys")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        for key, words in (("c", "Cases"), ("b", "Board"), ("w", "Worker"), ("n", "Now")):
+            page.keyboard.press("g")
+            page.keyboard.press(key)
+            expect(page.locator(".tabs [aria-current=page]")).to_contain_text(words)
+        page.keyboard.press("g")
+        page.keyboard.press("a")
+        expect(page.locator("[data-agent]")).to_be_focused()
+        page.keyboard.press("/")
+        expect(page.get_by_label("Job id")).to_be_focused()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_loses_nothing_and_scrolls_nowhere_sideways(browser, bench, scheme):
+    with Watched(browser, bench, width=360, height=740, has_touch=True, color_scheme=scheme) as page:
+        expect(page.get_by_role("heading", name="Assistant")).to_be_visible()
+        page.get_by_role("button", name="Agents").tap()
+        expect(page.get_by_role("heading", name="Agents")).to_be_visible()
+        page.get_by_role("button", name="Close the list of Agents").tap()
+        page.get_by_role("button", name="Now, Cases, Board, Worker").tap()
+        for words in ("Cases", "Board", "Worker", "Now"):
+            page.get_by_role("navigation", name="Side panel").get_by_role("link", name=words).tap()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        small = page.evaluate("""() => [...document.querySelectorAll('button, a, input, select')].filter((e) => e.checkVisibility() && !e.closest('p'))
+            .map((e) => [e.textContent || e.name, e.getBoundingClientRect()]).filter(([, r]) => r.width > 0 && r.height < 40 && r.height > 20).map(([t, r]) => `${t} ${r.height}`)""")
+        assert small == []
+
+
+def test_a_killed_gateway_is_shown_and_comes_back(browser, bench):
+    with Watched(browser, bench, quiet=False) as page:
+        expect(page.get_by_role("button", name=re.compile("Run the verified|Write these"))).to_be_enabled(timeout=WAIT_MS)
+        os.kill(bench.pid_of("gateway"), signal.SIGKILL)
+        expect(page.get_by_text("The gateway stopped by itself")).to_be_visible()
+        expect(page.get_by_text("The gateway stopped by itself")).to_have_count(0, timeout=WAIT_MS)
+        expect(run_calculation(page, "calc-after")).to_contain_text("Completed", timeout=WAIT_MS)
+
+
+def test_a_page_without_the_key_shows_nothing(browser, bench):
+    context = browser.new_context()
+    page = context.new_page()
+    answer = page.goto(bench.origin + "/")
+    assert answer.status == 401
+    expect(page.locator("body")).to_contain_text("rulith start")
+    context.close()
+
+
+def test_when_the_workbench_ends_the_open_page_says_so(browser, tmp_path):
+    bench = Bench(tmp_path / "home")
+    with Watched(browser, bench, quiet=False) as page:
+        expect(page.locator("[data-agent]")).to_have_count(1, timeout=WAIT_MS)
+        assert bench.end() == 0
+        expect(page.get_by_text("The workbench does not answer")).to_be_visible(timeout=WAIT_MS)
