@@ -9,10 +9,11 @@ Refuses to know: who the Agent is beyond its id, what a Worker is, when "now" is
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from rulith.base.canonical import digest, sha256_hex
+from rulith.base.canonical import canonical_text, digest, sha256_hex
 from rulith.base.errors import Refused
 from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_QUERY_MAX, VIEW_NODES_WRITE_MAX
 from rulith.board import actions, cases, proofs, receipts
@@ -86,7 +87,8 @@ class Board(Machine):
     # --- commands ----------------------------------------------------------------------
 
     def _install_capability(self, command: Mapping, at: str, draw: Mint) -> dict:
-        state, release = self.state, read_release(command["capability"])
+        # members in canonical order, as the ledger will give them back, so that no order but that one can matter
+        state, release = self.state, read_release(json.loads(canonical_text(command["capability"])))
         if command["digest"] != release.digest:
             raise Refused("release_conflict", capability=release.id, problem=f"its digest is {release.digest}, not {command['digest']}")
         previous = state.releases.get(release.id)

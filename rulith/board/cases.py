@@ -15,7 +15,7 @@ from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.board.capability import CASE_TYPE, type_fits
 from rulith.board.proofs import fact_node, proof_tree
-from rulith.board.release import CaseType
+from rulith.board.release import CaseType, Release
 from rulith.board.shapes import TIER_RANK, Mint
 from rulith.board.state import CLOSED, EXPLORATION, LAW, PAUSED, RUNNING, BoardState, Case, Fact
 from rulith.board.words import (ACCEPTANCE, ACCEPTANCE_MET, CASE_CONTEXT, CASE_KEY, EXPLORATION_COMPLETED, GOAL_NODE,
@@ -94,7 +94,7 @@ def _new_case(state: BoardState, case_type: CaseType | None, key: dict | None, a
     journal.put(state.roots, root, case_id)
     if case_type is not None:
         journal.put(state.keys, (case_type.id, key_digest), case_id)
-    for atom in case_words(state, case):
+    for atom in case_words(release, case):
         state.add_fact(Fact(draw("f_"), atom, LAW, "verified", case_id, False, {"kind": "law", "what": "case opened"}, at))
     answer = {"caseId": case_id, "root": root, "status": RUNNING, "caseType": case.type}
     if case_type is not None:
@@ -104,20 +104,20 @@ def _new_case(state: BoardState, case_type: CaseType | None, key: dict | None, a
     return {**answer, "drive": list(case_type.drive) if case_type else [], "opened": True}
 
 
-def case_words(state: BoardState, case: Case) -> list[Atom]:
+def case_words(release: Release | None, case: Case) -> list[Atom]:
     """The Board words that say a Case is open; law facts of tier verified."""
-    root = case.root
+    return words_of(release, root=case.root, case_type=case.type, case_id=case.case_id, business_key=case.business_key or {})
+
+
+def words_of(release: Release | None, *, root: str, case_type: str, case_id: str, business_key: Mapping) -> list[Atom]:
     words = [Atom.of(ROOT, {"node": root}),
-             Atom.of(CASE_CONTEXT, {"root": root, "case_type": case.type, "case_id": case.case_id})]
-    for name, value in (case.business_key or {}).items():
+             Atom.of(CASE_CONTEXT, {"root": root, "case_type": case_type, "case_id": case_id})]
+    for name, value in business_key.items():
         words.append(Atom.of(CASE_KEY, {"root": root, "name": name, "value": value}))
-    case_type = state.case_types.get(case.type)
-    if case_type is not None:
-        release = state.releases[case_type.capability]
-        for task in case_type.task:
-            node = f"{root}/{task.node}"
-            words += [Atom.of(GOAL_NODE, {"node": node}), Atom.of(SUBGOAL_OF, {"child": node, "parent": root}),
-                      Atom.of(ACCEPTANCE, {"node": node, "test": release.test_name(task.acceptance)})]
+    for task in release.case_types[case_type].task if release is not None else ():
+        node = f"{root}/{task.node}"
+        words += [Atom.of(GOAL_NODE, {"node": node}), Atom.of(SUBGOAL_OF, {"child": node, "parent": root}),
+                  Atom.of(ACCEPTANCE, {"node": node, "test": release.test_name(task.acceptance)})]
     return words
 
 

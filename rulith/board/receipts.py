@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from rulith.base.canonical import canonical_bytes, digest, sha256_hex
 from rulith.base.errors import Refused
+from rulith.board.cases import words_of
 from rulith.board.capability_check import law_rules, read_release
 from rulith.board.release import Release
 from rulith.board.shapes import TIER_RANK
@@ -104,9 +105,7 @@ def _check_release(document: Mapping, problems: list[str]) -> Release | None:
 
 
 def _check_case(document: Mapping, problems: list[str]) -> None:
-    case, rows = document["case"], document["rows"]
-    commands = [row["body"]["command"] for row in rows if row["kind"] == "board"]
-    flat = [each for command in commands for each in (command["commands"] if command["kind"] == "several" else [command])]
+    case, flat = document["case"], _commands(document["rows"])
     opened = [each for each in flat if each["kind"] == "open_case" and each.get("caseType") == case["caseType"]]
     closed = [each for each in flat if each["kind"] == "close_case" and each.get("root") == case["root"]]
     if not opened:
@@ -139,16 +138,51 @@ def _premises(conclusions: list, problems: list[str]) -> tuple[dict[Atom, Mappin
     return leaves, derived
 
 
-def _check_conclusions(document: Mapping, release: Release, problems: list[str]) -> None:
-    leaves, derived = _premises(document["conclusions"], problems)
-    facts = {fact["id"]: fact for fact in document["facts"]}
-    receipts = {(each.get("ordinal"), each.get("resultDigest")) for each in document["operations"]}
+def _check_premises(document: Mapping, release: Release, leaves: Mapping[Atom, Mapping], problems: list[str]) -> None:
+    """Every premise must be one of the Case's own words, or stand in a row that the chain holds."""
+    case = document["case"]
+    words = set(words_of(release, root=case["root"], case_type=case["caseType"], case_id=case["caseId"],
+                         business_key=case.get("businessKey") or {}))
+    facts = {fact["id"] for fact in document["facts"]}
+    said = _said(document["rows"])
     for atom, node in leaves.items():
+        kind = node["by"]["kind"]
         if node["id"] not in facts:
             problems.append(f"premise {atom.text()} is not among the facts")
-        by = node["by"]
-        if by["kind"] == "receipt" and (by["ordinal"], by["resultDigest"]) not in receipts:
-            problems.append(f"premise {atom.text()} names a receipt that no operation has")
+        if kind == "law":
+            if atom not in words:
+                problems.append(f"premise {atom.text()} is no word of this Case")
+        elif atom not in said.get(node["by"].get("ordinal") if kind != "agent" else None, ()):
+            problems.append(f"premise {atom.text()} stands in no row of the receipt")
+
+
+def _said(rows: list) -> dict[int | None, set[Atom]]:
+    """What the rows say was reported or brought about, by ordinal; under None, what the Agent asserted."""
+    found: dict[int | None, set[Atom]] = {}
+    for command in _commands(rows):
+        if command["kind"] in ("record_receipt", "record_reconciliation"):
+            happened = command.get("ok") or command.get("outcome") == "happened"
+            stated = [*command.get("facts", ()), *command["plan"]["effects"]] if happened else ()
+            found.setdefault(command["ordinal"], set()).update(_atom(each) for each in stated)
+        elif command["kind"] == "apply_batch":
+            found.setdefault(None, set()).update(
+                _atom(each) for each in command["operations"] if each.get("op") in ("assert_fact", "revise_fact"))
+    return found
+
+
+def _atom(stated: Mapping) -> Atom:
+    return Atom.of(stated["predicate"], stated.get("args"), stated.get("negated", False))
+
+
+def _commands(rows: list) -> list[Mapping]:
+    """The Board commands of the rows, those of compound rows one by one."""
+    commands = [row["body"]["command"] for row in rows if row["kind"] == "board"]
+    return [each for command in commands for each in (command["commands"] if command["kind"] == "several" else [command])]
+
+
+def _check_conclusions(document: Mapping, release: Release, problems: list[str]) -> None:
+    leaves, derived = _premises(document["conclusions"], problems)
+    _check_premises(document, release, leaves, problems)
     program = Program()
     with program.transaction() as tx:
         for rule in law_rules(release):

@@ -10,7 +10,7 @@ Source  the design's rules on closing and chains (§5); format rulith-terminal-r
 from __future__ import annotations
 
 from rulith.board.operations import Operation
-from rulith.gateway.authority import AgentState, Authority
+from rulith.gateway.authority import BOARD, Authority
 from rulith.gateway.signing import Signer
 
 FORMAT = "rulith-terminal-receipt/1"
@@ -24,19 +24,29 @@ class TerminalReceipts:
     def write(self, agent_id: str, case_id: str) -> None:
         """Stage the receipt of a Case that has just been closed in this turn."""
         state = self.authority.agents[agent_id]
-        rows, between = self._rows(agent_id, state, case_id)
+        facts = state.board.receipt_facts(case_id)
+        cited = {each["by"]["ordinal"] for each in facts["facts"] if "ordinal" in each["by"]}
+        own = [each for each in state.operations.operations.values() if case_id in each.case_ids or each.ordinal in cited]
+        borrowed = cited - {each.ordinal for each in own if case_id in each.case_ids}
+        rows, between = self._rows(agent_id, state.case_rows[case_id] | self._recorded(agent_id, borrowed))
         document = {
-            "format": FORMAT, "agentId": agent_id, **state.board.receipt_facts(case_id),
-            "operations": [_operation(each) for each in state.operations.operations.values() if case_id in each.case_ids],
+            "format": FORMAT, "agentId": agent_id, **facts,
+            "operations": [_operation(each) for each in own],
             "decisions": [each for each in self.authority.registry.decisions.values()
                           if each["agentId"] == agent_id and case_id in each["caseIds"]],
             "rows": rows, "between": between,
         }
         self.authority.record_receipt_document(agent_id, self._signer.sign_document(document))
 
-    def _rows(self, agent_id: str, state: AgentState, case_id: str) -> tuple[list[dict], list[dict]]:
-        """The Case's rows in full, and sequence number and hash of every other row between its first and last."""
-        own = state.case_rows[case_id]
+    def _recorded(self, agent_id: str, ordinals: set[int]) -> set[int]:
+        """The rows that recorded these operations: a Case may rest on what an earlier Case on the same Board brought."""
+        if not ordinals:
+            return set()
+        return {row.seq for row in self.authority.rows(agent_id, 0)
+                if row.kind == BOARD and row.body["command"].get("ordinal") in ordinals}
+
+    def _rows(self, agent_id: str, own: set[int]) -> tuple[list[dict], list[dict]]:
+        """These rows in full, and sequence number and hash of every other row between the first and the last."""
         first, last = min(own), max(own)
         rows, between = [], []
         for row in self.authority.rows(agent_id, first - 1):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rulith.base.canonical import digest
+from rulith.base.canonical import canonical_text, digest
 from rulith.board.board import Board
 from rulith.board.shapes import Policy, Source, ToolLock
 
@@ -63,7 +63,7 @@ class Play:
 
     def outcome(self, kind: str, **members):
         outcome = self.board.execute({"kind": kind, **members}, at=self.at(), mint=self.mint)
-        self.rows.append(json.loads(json.dumps(outcome.row)))
+        self.rows.append(json.loads(canonical_text(outcome.row)))    # as a ledger gives it back
         return outcome
 
     def run(self, kind: str, **members) -> dict:

@@ -28,8 +28,8 @@ def document(play):
     play.batch(other, {"op": "assert_fact", "predicate": "note"})
     play.run("close_case", root=case["root"])
     rows = chain(play)
-    own = [row for row in rows if row["seq"] != 6]
-    between = [{"seq": row["seq"], "hash": row["hash"]} for row in rows if row["seq"] == 6]
+    own = [row for row in rows if row["seq"] != 7]
+    between = [{"seq": row["seq"], "hash": row["hash"]} for row in rows if row["seq"] == 7]
     ordinals = [row["body"]["command"]["ordinal"] for row in rows if row["body"]["command"]["kind"] == "record_receipt"]
     return json.loads(json.dumps({
         "format": "rulith-terminal-receipt/1", "agentId": "agt_1", **play.board.receipt_facts(case["caseId"]),
@@ -52,11 +52,14 @@ def test_the_signature_covers_everything_but_itself(document):
 
 
 def total_node(document):
+    return next(node for node in nodes(document) if node["predicate"] == P + "total")
+
+
+def nodes(document):
     waiting = list(document["conclusions"])
     while waiting:
         node = waiting.pop()
-        if node["predicate"] == P + "total":
-            return node
+        yield node
         waiting.extend(node["premises"])
 
 
@@ -69,7 +72,9 @@ LIES = {
     "the total changed": lambda d: total_node(d)["args"].update(cents=9594),
     "the total stronger than its premise": lambda d: total_node(d).update(tier="verified"),
     "a premise that is no fact of the Case": lambda d: d.update(facts=[]),
-    "a premise from no receipt": lambda d: d.update(operations=[]),
+    "a premise no row reported": lambda d: [node["args"].update(quantity=8) for node in nodes(d) if node["predicate"] == P + "input"],
+    "a premise of another receipt": lambda d: [node["by"].update(ordinal=99) for node in nodes(d) if node["predicate"] == P + "input"],
+    "a word of another Case": lambda d: [node["args"].update(value="calc-002") for node in nodes(d) if node["predicate"] == "case_key"],
     "the acceptance of one leaf missing": lambda d: d["conclusions"].pop(),
     "a proof cut short": lambda d: d["conclusions"][0].update(cut=True),
     "another disposition": lambda d: d["case"].update(disposition="cancelled"),
@@ -104,3 +109,17 @@ def test_an_open_case_has_no_receipt(play):
     case = play.open()
     with pytest.raises(Refused):
         play.board.receipt_facts(case["caseId"])
+
+
+def test_a_case_may_rest_on_what_an_earlier_case_brought(play):
+    """The order was read under a Case that was abandoned; the next one is proved by that receipt's row."""
+    first = play.open()
+    play.read(first)
+    play.write(first)
+    play.run("close_case", root=first["root"], disposition="abandoned", reason="start over")
+    case = play.open()
+    play.verify(case)
+    play.run("close_case", root=case["root"])
+    document = {"format": "rulith-terminal-receipt/1", "agentId": "agt_1", **play.board.receipt_facts(case["caseId"]),
+                "operations": [], "decisions": [], "rows": chain(play), "between": []}
+    assert check_receipt(json.loads(json.dumps(document))) == []

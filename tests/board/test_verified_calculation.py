@@ -40,7 +40,7 @@ def test_opening_names_task_vocabulary_and_drive(play):
     case = play.open()
     assert [row["node"] for row in case["taskNodes"]] == [f"{case['root']}/calculated", f"{case['root']}/read_back"]
     assert case["drive"] == [P + "read_input", P + "write_output", P + "verify_output"]
-    assert case["vocabulary"][2] == P + "total(job_id, cents)"
+    assert case["vocabulary"][2] == P + "total(cents, job_id)"
 
 
 def test_the_arguments_of_a_plan_are_the_exact_bytes_to_serve(play):
