@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from rulith.runtime.strip import SETTLED, UNRESOLVED, Entry, read_strip
+from rulith.wire.contract import mcp_contract
 
-SURFACE = "rulith/v3"
-TOOLS = ("OpenCase", "ApplyBatch", "ApplyAction", "CloseCase", "QueryBoard", "ReadArtifact")
-BOARD_TOOLS = ("OpenCase", "ApplyBatch", "ApplyAction", "CloseCase")
+SURFACE = mcp_contract().namespace
+TOOLS = mcp_contract().tool_names
 
 
 class Kind(Enum):

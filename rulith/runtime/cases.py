@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rulith.runtime.answers import Answer, Kind
+from rulith.wire.contract import mcp_contract
 
-STATUSES = ("running", "paused", "closed")
+STATUSES = tuple(mcp_contract().surface["caseStatuses"])
 
 
 @dataclass

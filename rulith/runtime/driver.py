@@ -51,8 +51,7 @@ class BoardDriver:
     async def _drive(self) -> RunResult:
         assert self._case is not None
         while True:
-            position = await self._line.call("QueryBoard", {
-                "include": ["cases", "nodes", "gaps", "taskStatus"], "selector": {"roots": [self._case.root]}})
+            position = await self._line.read({"include": ["gaps", "taskStatus"], "selector": {"roots": [self._case.root]}})
             if position.kind is not Kind.ACCEPTED:
                 return self._unread(position)
             view = position.view

@@ -18,6 +18,8 @@ from rulith.runtime.session import BoardSession, Reach
 from rulith.runtime.strip import StateRow
 from rulith.runtime.waiting import HeldCalls, Pace
 
+READ_TRIES = 3
+
 
 class BoardLine:
     """Open it once, call in series, close it."""
@@ -27,6 +29,8 @@ class BoardLine:
         self.session = BoardSession(http, reach, clock=clock, log=log)
         self.book = CaseBook()
         self._emit = emit
+        self._sleep = sleep
+        self._poll_s = poll_s
         self._held = HeldCalls(self.session, Pace(reach.wait_s, poll_s), clock=clock, sleep=sleep, on_wait=self._tell_wait)
 
     async def open(self) -> None:
@@ -55,6 +59,15 @@ class BoardLine:
             self._emit(change.kind, caseId=change.case.case_id, root=change.case.root, status=change.case.status,
                        caseType=change.case.case_type, **extra)
         return answer
+
+    async def read(self, arguments: dict) -> Answer:
+        """QueryBoard, asked again after a failure: a read changes nothing, and a gateway may be coming back."""
+        for _ in range(READ_TRIES - 1):
+            answer = await self.call("QueryBoard", arguments)
+            if answer.kind is not Kind.UNOBSERVED:
+                return answer
+            await self._sleep(self._poll_s)
+        return await self.call("QueryBoard", arguments)
 
     async def wait_until_free(self) -> StateRow | None:
         """Wait while an operation of an earlier run is still running; what still stands in the way, or None."""

@@ -7,6 +7,7 @@ asked for again, as a new call. A Case of the same key is focused, never opened 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from rulith.runtime.answers import Answer, Kind
@@ -14,6 +15,7 @@ from rulith.runtime.line import BoardLine
 from rulith.runtime.outcome import NOTHING_TO_DO, REFUSED, STUCK, UNREACHABLE, WAITING, RunResult
 from rulith.runtime.strip import WAITING_FOR_PERSON, Entry, StateRow
 
+_CASE_ID = re.compile(r"\bcase_[0-9a-f]{24}\b", re.ASCII)
 ASKS_MAX = 4                     # one for each thing that can be in the way, and one more
 
 
@@ -111,4 +113,6 @@ def closed_case(answer: Answer, wanted: CaseWanted) -> str:
              and row.get("caseType") == wanted.case_type and row.get("status") == "closed"
              and row.get("businessKey", wanted.business_key) == wanted.business_key
              and row.get("disposition", "completed") == "completed"]
+    if not found:                         # the directory lists the newest Cases only; the refusal names this one
+        found = list(dict.fromkeys(_CASE_ID.findall(answer.teaching)))
     return found[0] if len(found) == 1 else ""

@@ -195,7 +195,7 @@ class AgentRun:
         try:
             result = await self._turns.run(words, Policy.RETURN)
         except Refused as refusal:
-            if refusal.code in ("model_refused", "model_reply_unreadable"):
+            if refusal.code in ("model_refused", "model_reply_unreadable", "model_unreachable"):
                 return f"! {refusal}"
             raise
         shown = [result.text] if result.text else []

@@ -11,10 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-UNRESOLVED = ("running", "waiting_for_decision", "needs_person")
-SETTLED = ("done", "failed", "refused", "unknown")
-WAITING_FOR_PERSON = ("waiting_for_decision", "needs_person")
-WRITES = ("OpenCase", "ApplyBatch", "ApplyAction", "CloseCase")
+from rulith.wire.contract import mcp_contract
+
+_SURFACE = mcp_contract().surface
+UNRESOLVED = tuple(_SURFACE["unresolvedStates"])
+SETTLED = tuple(_SURFACE["settledStates"])
+WRITES = tuple(_SURFACE["writeTools"])
+RUNNING = "running"
+WAITING_FOR_PERSON = tuple(state for state in UNRESOLVED if state != RUNNING)
 
 Key = tuple[str, str, str]
 

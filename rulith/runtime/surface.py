@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from rulith import VERSION
 from rulith.base.errors import Mismatch
 from rulith.runtime.answers import SURFACE, TOOLS
+from rulith.wire.contract import mcp_contract
 from rulith.wire.mcp_client import PROTOCOL_DATE, CredentialRejected, RequiredClient, VersionRefused, declares_surface
 
-DESCRIPTION_BYTES_MAX = 16_384
+DESCRIPTION_BYTES_MAX = mcp_contract().surface["bounds"]["descriptionBytes"]
 PEER_TEXT_CHARS_MAX = 600
 QUOTED_CHARS_MAX = 400
 
 Warn = Callable[[str], None]
 
-RETIRED_TOOLS = ("agent_protocol", "GetCompletion", "GetBoardManifest", "RunDischarge", "GetProjection",
-                 "GetChanges", "ReadOperation")
-RETIRED_FIELDS = ("case", "expectedRevision", "caseRevision", "expectedBoardSharedEpoch", "viewToken")
-HOST_FIELDS = ("kind", "queryContext", "audienceProfile", "requestedRoots", "admission", "interaction",
-               "requestId", "boardId", "protocol")
+_NAMES = mcp_contract().surface
+RETIRED_TOOLS = tuple(_NAMES["retiredTools"])
+RETIRED_FIELDS = tuple(_NAMES["retiredArguments"])
+HOST_FIELDS = tuple(_NAMES["hostOwnedArguments"])
 _HOST_OWNED = frozenset(RETIRED_FIELDS + HOST_FIELDS)
 
 

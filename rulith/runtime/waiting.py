@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from rulith.base.clock import Clock
 from rulith.runtime.answers import Answer, Kind, kind_of, recorded_answer
 from rulith.runtime.session import BoardSession
-from rulith.runtime.strip import Entry, StateRow, matching, newly_listed, own_entry
+from rulith.runtime.strip import RUNNING, UNRESOLVED, Entry, StateRow, matching, newly_listed, own_entry
 
 UNLISTED = "unlisted"            # no longer in the strip: not running, and nothing is claimed
 # A read-only call may be asked again as a new call after these losses; a write never.
@@ -48,7 +48,7 @@ class HeldCalls:
         answer = await self._session.call(tool, arguments)
         if answer.kind is Kind.LOST:
             return await self._after_loss(answer, arguments, before)
-        if answer.kind is not Kind.HELD or answer.state != "running":
+        if answer.kind is not Kind.HELD or answer.state != RUNNING:
             return answer
         own = own_entry(tool, answer.operations, before)
         if own is not None and own.is_settled:
@@ -66,8 +66,8 @@ class HeldCalls:
                 rows = await self._session.ping()
             except LookupError:
                 return None
-            waiting = [row for row in rows or () if row.state in ("running", "waiting_for_decision", "needs_person")]
-            if rows is not None and (not waiting or waiting[0].state != "running"):
+            waiting = [row for row in rows or () if row.state in UNRESOLVED]
+            if rows is not None and (not waiting or waiting[0].state != RUNNING):
                 return waiting[0] if waiting else None
             if self._clock.monotonic_s() + self._pace.poll_s > deadline:
                 return waiting[0] if waiting else None
@@ -93,7 +93,7 @@ class HeldCalls:
             if rows is None:
                 continue
             row = next((row for row in rows if row.ordinal == answer.ordinal), None)
-            if row is None or row.state != "running":
+            if row is None or row.state != RUNNING:
                 break
         return await self._position(answer, row or own)
 
@@ -126,7 +126,7 @@ def _from_entry(answer: Answer, own: Entry, position: dict, read: Answer | None)
     for name in ("summary", "reason", "contentWithheld"):
         if name in own.row:
             body[name] = own.row[name]
-    if own.state == "running":
+    if own.state == RUNNING:
         body["teaching"] = "It still runs; nothing was cancelled. Its outcome will show in `operations`."
     body["operations"] = position["operations"]
     body["view"] = position.get("view") or {}

@@ -19,6 +19,7 @@ from rulith.dialects.schemas import for_provider
 from rulith.dialects.transcript import (
     CallIds, CallResult, ModelEntry, ResultsEntry, UserEntry, assert_replayable, clean_text,
 )
+from rulith.wire.contract import mcp_contract
 from tests.dialects.strict_providers import accepted_by_anthropic, accepted_by_openai
 
 TOOLS = [{"name": "OpenCase", "description": "opens", "inputSchema": {
@@ -229,6 +230,22 @@ def test_alternatives_at_the_top_become_one_object_of_all_names():
     assert set(schema["properties"]) == {"caseType", "caseId"}
     assert "required" not in schema and schema["additionalProperties"] is False
     assert "exactly one" in schema["description"]
+
+
+def _no_reference(node) -> bool:
+    if isinstance(node, dict):
+        return "$ref" not in node and all(_no_reference(inner) for inner in node.values())
+    return all(_no_reference(inner) for inner in node) if isinstance(node, list) else True
+
+
+@pytest.mark.parametrize("wire", [OPENAI, ANTHROPIC])
+def test_the_six_tools_of_the_contract_are_offered_in_a_form_providers_take(wire):
+    module, accepted = WIRES[wire]
+    tools = [{"name": tool.name, "description": tool.description, "inputSchema": tool.listing()["inputSchema"]}
+             for tool in mcp_contract().tools]
+    body = module.request_body(model="m", max_tokens=9, system="s", entries=[UserEntry("x")], tools=tools)
+    accepted(body)
+    assert len(body["tools"]) == 6 and _no_reference(body["tools"])
 
 
 def test_local_references_and_agreeing_parts_are_expanded():

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 
 from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.net.server import serve
+from rulith.wire.contract import mcp_contract
 
 AGENT = "agent_1"
 TOKEN = "rlt_agt_test"
-TOOLS = ("OpenCase", "ApplyBatch", "ApplyAction", "CloseCase", "QueryBoard", "ReadArtifact")
+TOOLS = mcp_contract().tool_names
 DECLARED = {"tools": {}, "experimental": {"rulith/v3": {"heldCalls": 1}}}
 
 

@@ -235,6 +235,32 @@ def test_a_case_that_is_not_certified_after_all_is_left_open(drive):
     assert "withdrawn" in result.message
 
 
+def test_a_failed_read_is_repeated_because_a_read_changes_nothing(drive):
+    board = CalculationBoard()
+    failing = iter([CUT, CUT])
+
+    def answer(call):
+        return next(failing, None) or board(call) if call.tool == "QueryBoard" else board(call)
+
+    result, gateway = drive(board, answer=answer)
+    assert result.exit == 0
+    assert len(gateway.sent("OpenCase")) == 1
+
+
+def test_a_board_that_cannot_be_read_ends_the_run_as_unreachable(drive):
+    board = CalculationBoard()
+    result, gateway = drive(board, answer=lambda call: CUT if call.tool == "QueryBoard" else board(call))
+    assert (result.outcome, result.exit) == ("unreachable", 14)
+    assert gateway.sent("ApplyAction") == []
+
+
+def test_a_closed_case_beyond_the_directory_is_named_by_its_refusal(drive):
+    board = CalculationBoard(closed_before=True)
+    view = board.view
+    board.view = lambda: {**view(), "cases": {"directory": [], "total": 99, "truncated": True}}
+    assert drive(board)[0].case_id == CASE
+
+
 def test_the_budget_of_steps_ends_a_run(drive):
     result, gateway = drive(CalculationBoard(), steps_max=2)
     assert result.exit == 12 and "budget" in result.message
