@@ -29,10 +29,11 @@ from rulith.procs.child import emit, read_settings as settings_of_parent, watch_
 from rulith.wire.manifest import Tool, builtin_tools, read_manifest
 from rulith.work.core import Worker
 from rulith.work.driver import Driver, Line, catch_signals, watch_stop
-from rulith.work.replies import is_newer
+from rulith.work.replies import flat, is_newer
 from rulith.work.settings import Settings, read_settings
 
 EXIT_CONFIGURATION = 2
+LINE_CHARS_MAX = 2_000           # of one value on the terminal; peers' names are quoted there
 CREDENTIALS = ("RULITH_CONNECTION_KEY",)
 
 
@@ -71,7 +72,7 @@ def _teller(settings: Settings):
         if kind == "error" and facts.get("what") == "credential":
             _say(_rejected(facts))
             return
-        shown = " ".join(f"{name}={value}" for name, value in facts.items() if value not in (None, ""))
+        shown = " ".join(f"{name}={flat(str(value), LINE_CHARS_MAX)}" for name, value in facts.items() if value not in (None, ""))
         _say(f"worker {kind}: {shown}")
 
     return tell

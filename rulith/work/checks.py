@@ -9,7 +9,6 @@ Source  protocol/worker-contract.json, "action row" and "pre-claim".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -17,22 +16,11 @@ from rulith.adapters.hands import Runnable
 from rulith.adapters.outcomes import Call
 from rulith.adapters.sources import Source
 from rulith.base.errors import Refused
-from rulith.base.json_text import read_json
-from rulith.base.limits import INTEGER_MAX
+from rulith.wire.contract import validate, worker_surface
 from rulith.wire.digests import execution_key, request_digest_of_row
 from rulith.wire.grant import expected_grant, verify_grant
 from rulith.wire.manifest import Tool
-
-RETIRED = ("caseId", "caseRevision")
-SHADOWS = ("invocationId", "actionId", "grant", "sourcePermissions", "artifactPolicies")
-TEXTS = ("workType", "work", "tool", "boardId", "toolContractId", "connectionId", "toolDigest", "executionGrant", "toolSpec")
-MAY_BE_EMPTY = ("sourceRecordId", "target")
-MEMBERS = frozenset((*TEXTS, *MAY_BE_EMPTY, "args", "sourceUpload", "artifactPolicy"))
-POLICY = ("inlineBytes", "readBytes", "objectBytes", "totalBytes", "temporaryRetentionMs")
-PERMISSIONS = ("granted", "denied", "absent")
-_PIN = re.compile(r"[a-f0-9]{64}", re.ASCII)
-_COLUMN = re.compile(r"\$[A-Za-z0-9_]+", re.ASCII)
-
+from rulith.wire.worker_hop import read_args, read_tool_spec
 
 @dataclass(frozen=True)
 class Bench:
@@ -76,112 +64,42 @@ class Cleared:
     runnable: Runnable = field(repr=False)
 
 
-def _malformed(name: str, problem: str) -> Refused:
-    return Refused("row_malformed", field=name, problem=problem)
+def _as_malformed(code: str, refused: Refused) -> Refused:
+    """The contract's own words under the code that an operator looks for."""
+    return Refused(code, problem=refused.happened, place=refused.facts.get("place", ""))
 
 
-def _check_upload(upload: object) -> None:
-    allowed = {"sourceRecordId", "permission", "upload", "refusal"}
-    if not isinstance(upload, dict) or not allowed - {"refusal"} <= set(upload) <= allowed:
-        raise _malformed("sourceUpload", "does not have exactly its members")
-    if not isinstance(upload["sourceRecordId"], str) or upload["permission"] not in PERMISSIONS or type(upload["upload"]) is not bool:
-        raise _malformed("sourceUpload", "holds a value of the wrong kind")
-    refusal = upload.get("refusal")
-    if refusal is not None and not (isinstance(refusal, str) and refusal):
-        raise _malformed("sourceUpload", "holds a refusal that is no text")
-
-
-def _check_shape(row: Mapping[str, object]) -> None:
-    """Check 1: nothing retired, nothing twice, all fourteen members and no other."""
-    for name in RETIRED:
+def _check_shape(row: Mapping[str, object]) -> dict[str, object]:
+    """Check 1: nothing retired, nothing twice, every member and no other; the arguments as an object."""
+    surface = worker_surface()
+    for name in surface["retiredMembers"]:
         if name in row:
             raise Refused("row_retired_member", field=name)
-    for name in SHADOWS:
+    for name in surface["shadowMembers"]:
         if name in row:
             raise Refused("row_shadow_member", field=name)
-    for name in sorted(MEMBERS - set(row)):
-        raise _malformed(name, "is missing")
-    for name in sorted(set(row) - MEMBERS):
-        raise _malformed(name[:80], "is not a member of an action row")
-    for name in TEXTS:
-        if not isinstance(row[name], str) or not row[name]:
-            raise _malformed(name, "must be text that is not empty")
-    for name in MAY_BE_EMPTY:
-        if not isinstance(row[name], str):
-            raise _malformed(name, "must be text")
-    if not _PIN.fullmatch(str(row["toolDigest"])):
-        raise _malformed("toolDigest", "must be 64 lower-case hex digits")
-    _check_upload(row["sourceUpload"])
-    policy = row["artifactPolicy"]
-    if not isinstance(policy, dict) or set(policy) != set(POLICY):
-        raise _malformed("artifactPolicy", "does not have exactly its members")
-    for name in POLICY:
-        if type(policy[name]) is not int or not 1 <= policy[name] <= INTEGER_MAX:
-            raise _malformed("artifactPolicy", f"holds {name}, which must be a whole number from 1")
-
-
-def _read_args(row: Mapping[str, object]) -> dict[str, object]:
-    if not isinstance(row["args"], str):
-        raise _malformed("args", "must be the text of a JSON object")
     try:
-        args = read_json(row["args"], "args")
+        validate("workerActionRow", row)
+        return read_args(str(row["args"]))
     except Refused as refused:
-        raise _malformed("args", f"must be the text of a JSON object ({refused.happened})") from None
-    if not isinstance(args, dict):
-        raise _malformed("args", "must be the text of a JSON object")
-    return args
+        raise _as_malformed("row_malformed", refused) from None
 
 
-@dataclass(frozen=True)
-class _Spec:
-    kind: object
-    params: Mapping[str, object] | None
-    source_types: tuple[object, ...]
-    returns: tuple[Mapping[str, object], ...]
-
-
-def _spec_returns(rows: object) -> tuple[Mapping[str, object], ...]:
-    wrong = Refused("tool_spec_malformed", problem="holds returns that are no list of {predicate, args}")
-    if not isinstance(rows, list):
-        raise wrong
-    for row in rows:
-        args = row.get("args") if isinstance(row, dict) else None
-        if not isinstance(args, dict) or not isinstance(row.get("predicate"), str) or not row["predicate"]:
-            raise wrong
-        if not all(isinstance(column, str) and _COLUMN.fullmatch(column) for column in args.values()):
-            raise Refused("tool_spec_malformed", problem=f"maps {row['predicate'][:80]} to something that is no $column")
-    return tuple(rows)
-
-
-def _read_spec(row: Mapping[str, object]) -> _Spec:
+def _read_spec(row: Mapping[str, object]) -> Mapping[str, object]:
     """Check 3: the dispatched contract. A missing sourceTypes is malformed, never Source-free."""
     try:
-        spec = read_json(str(row["toolSpec"]), "toolSpec")
+        return read_tool_spec(row)
     except Refused as refused:
-        raise Refused("tool_spec_malformed", problem=f"is not JSON ({refused.happened})") from None
-    if not isinstance(spec, dict):
-        raise Refused("tool_spec_malformed", problem="is not an object")
-    if spec.get("impl") != "worker-tool":
-        raise Refused("tool_spec_malformed", problem="does not name the implementation worker-tool")
-    if spec.get("exec") != row["toolContractId"]:
-        raise Refused("tool_spec_malformed", problem="names another Tool than the row")
-    if "source" in spec:
-        raise Refused("tool_spec_malformed", problem="pins a Source, which is retired")
-    types = spec.get("sourceTypes")
-    if not isinstance(types, list):
-        raise Refused("tool_spec_malformed", problem="has no list of sourceTypes")
-    params = spec.get("params")
-    if params is not None and not isinstance(params, dict):
-        raise Refused("tool_spec_malformed", problem="holds params that are no object")
-    return _Spec(spec.get("kind"), params, tuple(types), _spec_returns(spec.get("returns", [])))
+        raise _as_malformed("tool_spec_malformed", refused) from None
 
 
 def _select_source(
-    row: Mapping[str, object], spec: _Spec, tool: Tool, args: Mapping[str, object], bench: Bench
+    row: Mapping[str, object], spec: Mapping[str, object], tool: Tool, args: Mapping[str, object], bench: Bench
 ) -> Source | None:
     """Checks 5 to 7: exactly the Source that was dispatched, or none at all."""
-    record = str(row["sourceRecordId"])
-    if not spec.source_types:
+    record, dispatched = str(row["sourceRecordId"]), spec["sourceTypes"]
+    assert isinstance(dispatched, list)
+    if not dispatched:
         if record or "source" in args:
             raise Refused("source_free_has_source", tool=tool.id)
         if tool.source_types and tool.adapter == "run":
@@ -190,7 +108,7 @@ def _select_source(
     if not record or args.get("source") != record:
         raise Refused("source_selection_required", tool=tool.id)
     source = bench.find_source(record)
-    accepts = [name for name in tool.source_types if name in spec.source_types]
+    accepts = [name for name in tool.source_types if name in dispatched]
     if source is None or source.type not in accepts:
         found = "not authorized on this Connection" if source is None else f"of type {source.type}"
         raise Refused("source_type_mismatch", tool=tool.id, accepts=", ".join(accepts) or "none", source=record, found=found)
@@ -203,7 +121,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {"string": (str,), "number": (int, floa
 def _check_arguments(params: Mapping[str, object], args: Mapping[str, object], adapter: str) -> None:
     """Checks 9 and 10: the declared arguments, each of its kind, and no other."""
     for name in params:
-        if name == "source" or (adapter.startswith("db-") and name.lower() == "sql"):
+        if adapter.startswith("db-") and name.lower() == "sql":
             raise Refused("argument_reserved", name=name, adapter=adapter)
     for name in args:
         if name not in params:
@@ -223,8 +141,7 @@ def _check_arguments(params: Mapping[str, object], args: Mapping[str, object], a
 
 def judge_row(row: Mapping[str, object], bench: Bench) -> Cleared:
     """Every check up to the claim. Raises Refused; worker_lease_lost means the batch is over."""
-    _check_shape(row)
-    args = _read_args(row)
+    args = _check_shape(row)
     if row["connectionId"] != bench.connection_id:
         raise Refused("row_other_connection")
     spec = _read_spec(row)
@@ -235,12 +152,12 @@ def judge_row(row: Mapping[str, object], bench: Bench) -> Cleared:
         raise Refused("tool_pin_mismatch", tool=tool.id)
     source = _select_source(row, spec, tool, args, bench)
     stated = {name: value for name, value in args.items() if name != "source"}
-    if spec.params is not None:
-        _check_arguments(spec.params, stated, tool.adapter)
-    if tool.params or tool.builtin or "params" in tool.definition or spec.params is None:
+    params, policy, returns = spec["params"], row["artifactPolicy"], spec["returns"]
+    assert isinstance(params, dict) and isinstance(policy, dict) and isinstance(returns, list)
+    assert isinstance(row["sourceUpload"], dict)
+    _check_arguments(params, stated, tool.adapter)
+    if tool.params or tool.builtin or "params" in tool.definition:
         _check_arguments(tool.params, stated, tool.adapter)
-    policy = row["artifactPolicy"]
-    assert isinstance(policy, dict) and isinstance(row["sourceUpload"], dict)
     call = Call(
         str(row["work"]), execution_key(str(row["boardId"]), str(row["work"])), tool, stated, source,
         policy["inlineBytes"], policy["objectBytes"],
@@ -255,7 +172,7 @@ def judge_row(row: Mapping[str, object], bench: Bench) -> Cleared:
         worker_generation=bench.generation, request_digest=request,
     ))  # fmt: skip
     return Cleared(
-        call.invocation, str(row["tool"]), tool, grant, bench.worker_id, bench.generation, spec.returns,
-        spec.kind == "read" and tool.kind == "read", str(row["sourceRecordId"]),
+        call.invocation, str(row["tool"]), tool, grant, bench.worker_id, bench.generation, tuple(returns),
+        spec["kind"] == "read" and tool.kind == "read", str(row["sourceRecordId"]),
         row["sourceUpload"], policy["inlineBytes"], runnable,
     )  # fmt: skip

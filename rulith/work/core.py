@@ -20,12 +20,13 @@ from rulith.adapters.outcomes import Call
 from rulith.adapters.sources import Source, Sources
 from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json
+from rulith.wire import worker_hop
 from rulith.wire.lease import POLL_AGAIN_S, LeaseKeeper, Moment
 from rulith.wire.manifest import Tool
 from rulith.work.checks import Bench, Cleared, judge_row
 from rulith.work.receipts import Receipt, write_not_recorded, write_receipt
 from rulith.work.renewals import Renewals
-from rulith.work.replies import Accepted, Denied, Rejected, Reply, Silent
+from rulith.work.replies import Accepted, Denied, Rejected, Reply, Silent, flat
 from rulith.work.signals import (
     Abandon,
     Began,
@@ -57,10 +58,9 @@ RESEND_WAITS_S = (1.0, 4.0, 12.0)
 STOP_PATIENCE_S = 2.0            # for the answer of a first Poll, whose lease could then be released
 EMPTY_SPACING_S = 0.25           # between empty Polls of a gateway that does not hold them
 UNTAKEN_REST_S, UNTAKEN_REST_MAX_S = 0.5, 4.0    # after a batch of which nothing was claimed: it will be offered again
+REASON_CHARS_MAX = 600           # of a refusal that may quote the row
 REMEMBERED_MAX = 100_000         # invocations and skips this process remembers
 EXIT_STOPPED, EXIT_REJECTED = 0, 3
-
-BATCH_ORDER = {"action": 0, "review": 1, "verification": 2, "evidence": 3}
 
 
 class IllegalSignal(AssertionError):
@@ -189,13 +189,9 @@ class Worker:
             self._leave(now)
             return
         generation = self.keeper.generation(now)
-        operation: dict[str, object] = {"kind": "Poll", "workerId": self.worker_id}
-        if generation is not None:
-            operation["workerGeneration"] = generation
-        operation["tools"] = self._advertised
         self.phase = Phase.ASKING
         self._asked_at, self._asked_generation = now, generation
-        self._post(PollCame, operation, generation, POLL_TIMEOUT_S)
+        self._post(PollCame, worker_hop.poll(self.worker_id, self._advertised, generation), generation, POLL_TIMEOUT_S)
 
     def _rest(self, now: Moment, seconds: float) -> None:
         if self._draining:
@@ -246,8 +242,7 @@ class Worker:
         if self._online is not True:
             self._online, self._offline_code = True, ""
             self._tell("availability", state="online")
-        ordered = sorted((row for row in rows if isinstance(row, dict)), key=lambda row: BATCH_ORDER.get(str(row.get("workType")), 9))
-        self._batch = deque(ordered)
+        self._batch = deque(sorted((row for row in rows if isinstance(row, dict)), key=_batch_place))
         self._took = False
         if self._batch:
             self._next(now)
@@ -308,21 +303,20 @@ class Worker:
 
     def _skip(self, row: Mapping[str, object], refused: Refused) -> None:
         """Say it once for each invocation and reason; the gateway may offer the row many times."""
-        invocation = str(row.get("work"))[:120]
+        invocation = flat(str(row.get("work")), 120)
         if (invocation, refused.code) in self._skipped:
             return
         _remember(self._skipped, (invocation, refused.code))
-        self._tell("skip", invocation=invocation, workType=str(row.get("workType"))[:40], code=refused.code, reason=refused.teaching)
+        self._tell("skip", invocation=invocation, workType=flat(str(row.get("workType")), 40), code=refused.code,
+                   reason=flat(refused.teaching, REASON_CHARS_MAX))  # fmt: skip
 
     # -- claim, run, report ------------------------------------------------------------
 
     def _claim(self, cleared: Cleared, now: Moment) -> None:
         self.phase = Phase.CLAIMING
         self._cleared = cleared
-        operation = {
-            "kind": "ClaimWork", "workType": "action", "id": cleared.invocation, "workerId": self.worker_id,
-            "workerGeneration": cleared.generation, "executionGrant": cleared.grant,
-        }  # fmt: skip
+        operation = worker_hop.claim("action", cleared.invocation, worker_id=self.worker_id,
+                                     generation=cleared.generation, grant=cleared.grant)  # fmt: skip
         self._post_after_renewal(ClaimCame, operation, cleared.generation)
 
     def _claim_came(self, signal: ClaimCame, now: Moment) -> None:
@@ -402,8 +396,7 @@ class Worker:
 
     def _renew(self, now: Moment) -> None:
         generation, timeout_s = self._renewals.begin(now)
-        operation = {"kind": "RenewLease", "workerId": self.worker_id, "workerGeneration": generation}
-        self._post(RenewCame, operation, generation, timeout_s)
+        self._post(RenewCame, worker_hop.renew(self.worker_id, generation), generation, timeout_s)
 
     def _renew_came(self, signal: RenewCame, now: Moment) -> None:
         self._lost_why = self._renewals.ended(signal.reply, now)
@@ -486,8 +479,7 @@ class Worker:
             self._gone(EXIT_STOPPED)
             return
         self.phase = Phase.LEAVING
-        operation = {"kind": "ReleaseLease", "workerId": self.worker_id, "workerGeneration": generation}
-        self._post(ReleaseCame, operation, generation, RELEASE_TIMEOUT_S)
+        self._post(ReleaseCame, worker_hop.release(self.worker_id, generation), generation, RELEASE_TIMEOUT_S)
 
     def _released(self, signal: ReleaseCame, now: Moment) -> None:
         self._tell("lease", workerId=self.worker_id, released=isinstance(signal.reply, Accepted))
@@ -536,6 +528,12 @@ class Worker:
             self._waiting = send
         else:
             self._do(send)
+
+
+def _batch_place(row: Mapping[str, object]) -> int:
+    """Its type's place in a batch; what nobody knows comes last and is left unclaimed."""
+    kind = row.get("workType")
+    return worker_hop.ROW_ORDER.index(kind) if kind in worker_hop.ROW_ORDER else len(worker_hop.ROW_ORDER)
 
 
 def _remember(seen: dict, what: object) -> None:

@@ -19,6 +19,7 @@ from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.net.client import HttpClient, NetFailed
 from rulith.wire.lease import Moment
+from rulith.wire.worker_hop import request_headers
 from rulith.work.core import Worker
 from rulith.work.replies import Rejected, Reply, Silent, judge_reply
 from rulith.work.signals import (
@@ -38,7 +39,6 @@ from rulith.work.signals import (
     Tell,
 )
 
-PROTOCOL_DATE = "2026-09-01"     # x-rulith-worker-version: the edition of the hop, not of this program
 SOURCES_TIMEOUT_S = 10.0
 ENDING_S = 10.0                  # for a killed tree to be gone, and for tasks to unwind
 
@@ -51,19 +51,12 @@ class Line:
     def __init__(self, client: HttpClient, work_url: str, connection_id: str, key: str, worker_id: str) -> None:
         self._client = client
         self._url = work_url
-        self._identity = {"x-rulith-connection": connection_id, "x-rulith-connection-key": key}
-        self._worker_id = worker_id
+        self._connection_id, self._key, self._worker_id = connection_id, key, worker_id
 
     async def post(self, send: Send) -> Reply:
         """One operation, once. Whatever keeps its answer away is Silent."""
-        headers = {
-            **self._identity,
-            "content-type": "application/json",
-            "x-rulith-worker": self._worker_id,
-            "x-rulith-worker-version": PROTOCOL_DATE,
-        }
-        if send.generation is not None:
-            headers["x-rulith-worker-generation"] = str(send.generation)
+        headers = request_headers(connection_id=self._connection_id, key=self._key, worker_id=self._worker_id,
+                                  generation=send.generation)  # fmt: skip
         try:
             answer = await self._client.request("POST", self._url, headers, send.body, timeout_s=send.timeout_s)
         except NetFailed as failed:
@@ -75,9 +68,8 @@ class Line:
     async def sources(self) -> SourcesCame:
         """The granted Sources, or why they did not come."""
         try:
-            answer = await self._client.request(
-                "GET", self._url + "/sources", self._identity, timeout_s=SOURCES_TIMEOUT_S
-            )
+            headers = request_headers(connection_id=self._connection_id, key=self._key)
+            answer = await self._client.request("GET", self._url + "/sources", headers, timeout_s=SOURCES_TIMEOUT_S)
             if answer.status == 401:
                 return SourcesCame(rejected=judge_reply(401, answer.body))
             if answer.status != 200:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from rulith.adapters.outcomes import REASON_BYTES_MAX, Executed, Failed, Outcome, Withheld, cut_text
 from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json, read_json
+from rulith.wire.worker_hop import check_upload, report_action, report_undeliverable
 from rulith.work.checks import Cleared
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
@@ -71,15 +72,12 @@ def facts_of(returns: Sequence[Mapping[str, object]], rows: Sequence[object]) ->
 
 
 def upload_refusal(record: str, upload: Mapping[str, object]) -> str | None:
-    """Why an object of this row may not leave the machine; None when it may. Permission before size."""
-    if upload["permission"] == "denied":
-        return "source_off_machine_denied"
-    refusal = upload.get("refusal")
-    if upload["permission"] != "granted" or not record or upload["sourceRecordId"] != record:
-        return "source_permission_required"
-    if upload["upload"]:
-        return "source_permission_required" if refusal is not None else None
-    return str(refusal) if refusal is not None else "source_permission_required"
+    """The code why an object of this row may not leave the machine; None when it may."""
+    try:
+        check_upload(record, upload)
+    except Refused as refused:
+        return str(refused.facts.get("reason", refused.code))
+    return None
 
 
 def _size(result: str, reason: str, facts: Sequence[object]) -> int:
@@ -94,26 +92,24 @@ class _Writer:
     def __init__(self, cleared: Cleared) -> None:
         self.cleared = cleared
 
-    def _receipt(self, landed_as: str, **members: object) -> Receipt:
-        cleared = self.cleared
-        operation = {
-            "kind": "ReportWork", "workType": "action", "id": cleared.invocation, **members,
-            "workerId": cleared.worker_id, "workerGeneration": cleared.generation, "executionGrant": cleared.grant,
+        self._identity = {
+            "worker_id": cleared.worker_id, "generation": cleared.generation, "grant": cleared.grant,
         }  # fmt: skip
-        return Receipt(operation, landed_as, cleared.generation)
 
-    def executed(self, result: str, facts: Sequence[object]) -> Receipt:
-        stated = {"facts": list(facts)} if facts else {}
-        return self._receipt("executed", ok=True, result=result, **stated)
+    def executed(self, result: str, facts: list[dict[str, object]]) -> Receipt:
+        report = report_action(self.cleared.invocation, ok=True, result=result, facts=facts, **self._identity)
+        return Receipt(report, "executed", self.cleared.generation)
 
     def failed(self, reason: str) -> Receipt:
         reason = cut_text(reason, REASON_BYTES_MAX)
         if _size("", reason, ()) > self.cleared.inline_bytes:
             reason = f"failure_detail_not_delivered: {self._withheld_because()}"
-        return self._receipt("failed", ok=False, result="", reason=reason)
+        report = report_action(self.cleared.invocation, ok=False, reason=reason, **self._identity)
+        return Receipt(report, "failed", self.cleared.generation)
 
     def undeliverable(self, code: str) -> Receipt:
-        return self._receipt("undeliverable", undeliverable=_code(code))
+        report = report_undeliverable(self.cleared.invocation, code=_code(code), **self._identity)
+        return Receipt(report, "undeliverable", self.cleared.generation)
 
     def _withheld_because(self) -> str:
         refusal = upload_refusal(self.cleared.source_record, self.cleared.upload)

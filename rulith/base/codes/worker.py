@@ -17,11 +17,11 @@ CODES: dict[str, tuple[str, str]] = {
     "worker_root_missing": ("The Worker root {root} is not a folder.", "Set RULITH_WORKER_ROOT to the folder that holds the adapters."),
     "vault_entry_invalid": ("Source vault, entry {source!r}: {problem}.", "Correct that entry of the vault file."),
     # Before a claim
-    "row_malformed": ("The row's {field} {problem}.", _LEFT),
+    "row_malformed": ("The row does not have the contract's shape. {problem}", _LEFT),
     "row_retired_member": ("The row carries {field!r}, which is retired.", _LEFT),
     "row_shadow_member": ("The row carries {field!r}, a second name for a value that it already states.", _LEFT),
     "row_other_connection": ("The row was served for another Connection.", _LEFT),
-    "tool_spec_malformed": ("The row's toolSpec {problem}.", _LEFT),
+    "tool_spec_malformed": ("The row's toolSpec does not have the contract's shape. {problem}", _LEFT),
     "tool_not_installed": ("Tool {tool!r} is not installed here.", "Add it to the Tool Manifest, or lock a Tool that this Worker serves."),
     "tool_pin_mismatch": ("Tool {tool!r} is not defined here as it was locked.", "Lock the definition that this Worker advertises now."),
     "source_free_has_source": ("Tool {tool!r} takes no Source, and the row names one.", "Apply the Action without a source argument."),
