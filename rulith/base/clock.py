@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -43,11 +44,16 @@ class ManualClock:
         self._monotonic_s += seconds
 
 
+@lru_cache(maxsize=8)
+def _second(whole_s: int) -> str:
+    """The text of one whole second; thousands of stamps fall into the same one."""
+    return f"{datetime.fromtimestamp(whole_s, timezone.utc):%Y-%m-%dT%H:%M:%S}"
+
+
 def stamp(wall_s: float) -> str:
     """Seconds since the epoch as `2026-10-03T08:00:00.001Z` (milliseconds, rounded down)."""
-    millis = int(wall_s * 1000)
-    whole = datetime.fromtimestamp(millis // 1000, timezone.utc)
-    return f"{whole:%Y-%m-%dT%H:%M:%S}.{millis % 1000:03d}Z"
+    whole_s, millis = divmod(int(wall_s * 1000), 1000)
+    return f"{_second(whole_s)}.{millis:03d}Z"
 
 
 def seconds_of(text: str) -> float:

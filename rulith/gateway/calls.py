@@ -61,6 +61,9 @@ class ToolCalls:
         try:
             answer = await self._run(session, call, tool, arguments, admitted)
         except BaseException as problem:
+            if not isinstance(problem, (Unknown, asyncio.CancelledError)):
+                self.authority.turns.abandon("a tool call failed inside")     # a bug: loud, and nothing half done
+            call.ordinal = None               # what did not become durable leaves its number to another
             waiter.set_exception(problem if isinstance(problem, Unknown) else Unknown("interrupted"))
             raise
         call.answer = answer
@@ -104,8 +107,9 @@ class ToolCalls:
             del body["tool"]
         if tool in BOARD_TOOLS or (tool == READ_TOOL and refusal.code not in DISCLOSURE_CODES):
             body["view"] = self._view(session)
-        answer = call.answer = self._answer(session, body, is_error=True)
+        answer = self._answer(session, body, is_error=True)
         await self.authority.settled()
+        call.answer = answer
         return answer
 
     def expire_decision(self, agent_id: str) -> None:

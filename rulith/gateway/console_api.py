@@ -21,7 +21,7 @@ from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX
 from rulith.base.resources import shipped_bytes
 from rulith.gateway.authority import Authority
 from rulith.gateway.local_api import LocalApi, refused
-from rulith.gateway.mcp import is_foreign_page
+from rulith.gateway.mcp import is_foreign_host, is_foreign_page
 from rulith.gateway.passphrase import SignIn, SignIns, hash_passphrase, matches
 from rulith.gateway.people import People
 from rulith.net.messages import Request, Response, json_response
@@ -58,7 +58,7 @@ class Console:
         self._one_guess = asyncio.Lock()     # guesses are tried one after another, so that the pause counts for all
 
     def head_check(self, request: Request) -> Response | None:
-        if is_foreign_page(request):
+        if is_foreign_page(request) or is_foreign_host(request):
             return json_response(403, {"ok": False, "errorCode": "not_authorized", "teaching": "Pages of another origin may not act here."})
         request.body_bytes_max = LOCAL_API_BODY_BYTES_MAX
         return None
@@ -74,13 +74,15 @@ class Console:
                 answer = await self._act(route, request)
             else:
                 return json_response(404, {"ok": False, "errorCode": "not_found", "teaching": "There is no such address here."})
-            await self.authority.settled()
         except Refused as refusal:
-            status = {"sign_in_required": 401, "sign_in_paused": 429}.get(refusal.code)
             answer = refused(refusal)
-            answer.status = status or answer.status
+            answer.status = {"sign_in_required": 401, "sign_in_paused": 429}.get(refusal.code, answer.status)
         except Unknown as unknown:
-            answer = json_response(503, {"ok": False, "errorCode": "store_unavailable", "teaching": str(unknown)})
+            return _unavailable(unknown)
+        try:
+            await self.authority.settled()
+        except Unknown as unknown:
+            return _unavailable(unknown)
         return answer
 
     def _file(self, request: Request) -> Response:
@@ -170,6 +172,10 @@ class Console:
                 "freshForS": int(self._sign_ins.fresh_for_s(sign_in)), **self._shown()}
         cookie = f"{COOKIE}={sign_in.cookie}; Path={PREFIX}; HttpOnly; SameSite=Strict"
         return _no_store(body, [("set-cookie", cookie)])
+
+
+def _unavailable(unknown: Unknown) -> Response:
+    return json_response(503, {"ok": False, "errorCode": "store_unavailable", "teaching": str(unknown)})
 
 
 def _no_store(body: dict, headers: list[tuple[str, str]] | None = None) -> Response:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+from itertools import islice
 
 from rulith.base.errors import Refused, Unknown
 from rulith.base.json_text import read_json
@@ -18,11 +19,12 @@ from rulith.base.limits import CASES_LISTED_MAX, LOCAL_WAIT_S_MAX, OPERATIONS_LI
 from rulith.board.operations import Operation
 from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
 from rulith.gateway.calls import ToolCalls
-from rulith.gateway.mcp import bearer, is_foreign_page
+from rulith.gateway.mcp import bearer, is_foreign_host, is_foreign_page
 from rulith.gateway.worker_line import WorkerLine
 from rulith.net.messages import Request, Response, json_response
 
 PREFIX = "/local/"
+GATHER_S = 0.02
 STATUSES = {"device_grant_required": 401, "unknown_agent": 404, "unknown_case": 404, "not_found": 404, "no_receipt": 404,
             "unknown_decision": 404, "unknown_connection": 404}
 
@@ -40,7 +42,7 @@ class LocalApi:
     def head_check(self, request: Request) -> Response | None:
         """401 without the device grant; an Agent's token or a Connection key is none."""
         token, kept = bearer(request), self.authority.registry.device_grant_hash
-        if is_foreign_page(request) or token is None or not kept or not hmac.compare_digest(token_hash(token), kept):
+        if is_foreign_page(request) or is_foreign_host(request) or token is None or not kept or not hmac.compare_digest(token_hash(token), kept):
             return refused(Refused("device_grant_required"))
         if request.method != "GET":
             return json_response(405, {"ok": False, "errorCode": "bad_command", "teaching": "This address is read with GET."}, [("allow", "GET")])
@@ -51,13 +53,14 @@ class LocalApi:
         if route is None:
             return json_response(404, {"ok": False, "errorCode": "not_found", "teaching": "There is no such address here."})
         try:
-            body = await route(request.query)
-            await self.authority.settled()
+            answer = json_response(200, await route(request.query), [("cache-control", "no-store")])
         except Refused as refusal:
-            return refused(refusal)
+            answer = refused(refusal)
+        try:
+            await self.authority.settled()
         except Unknown as unknown:
             return json_response(503, {"ok": False, "errorCode": "store_unavailable", "teaching": str(unknown)})
-        return json_response(200, body, [("cache-control", "no-store")])
+        return answer
 
     # --- state -------------------------------------------------------------------------
 
@@ -99,9 +102,9 @@ class LocalApi:
         rows = []
         for each_id, state in self.authority.agents.items():
             if agent_id in (None, each_id):
-                for operation in reversed(state.operations.operations.values()):
-                    if case_id is None or case_id in operation.case_ids:
-                        rows.append(operation_row(each_id, operation))
+                found = (operation for operation in reversed(state.operations.operations.values())
+                         if case_id is None or case_id in operation.case_ids)
+                rows += [operation_row(each_id, operation) for operation in islice(found, OPERATIONS_LISTED_MAX)]
         rows.sort(key=lambda row: row["at"], reverse=True)
         return rows[:OPERATIONS_LISTED_MAX]
 
@@ -123,6 +126,7 @@ class LocalApi:
             left = deadline - loop.time()
             if left <= 0 or self.authority.closing or not await self.authority.wait_change((ANYTHING,), left):
                 return {"version": self.authority.version}
+            await asyncio.sleep(min(GATHER_S, max(0.0, left)))    # under load one picture tells of many commits
         return self.snapshot()
 
     # --- one Case, one fact ------------------------------------------------------------

@@ -44,8 +44,19 @@ def is_foreign_page(request: Request) -> bool:
     if origin is None:
         return False
     scheme, found, rest = origin.partition("://")
-    host = rest if rest.startswith("[") and rest.endswith("]") else rest.rpartition(":")[0] or rest
-    return not found or scheme not in ("http", "https") or host not in LOOPBACK_NAMES
+    return not found or scheme not in ("http", "https") or _name_of(rest) not in LOOPBACK_NAMES
+
+
+def is_foreign_host(request: Request) -> bool:
+    """Whether the request was sent to a name that is not this machine's own (a rebound name, same origin)."""
+    return _name_of(request.headers.get("host") or "") not in LOOPBACK_NAMES
+
+
+def _name_of(authority: str) -> str:
+    """The host of HOST[:PORT]."""
+    if authority.startswith("[") and authority.endswith("]"):
+        return authority
+    return (authority.rpartition(":")[0] or authority).lower()
 
 
 class McpSurface:

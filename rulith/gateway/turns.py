@@ -45,6 +45,7 @@ class Turns:
         self._touched: set[str] = set()
         self._waiting: asyncio.Future | None = None
         self._sick = False
+        self._broken = False
 
     @property
     def is_sick(self) -> bool:
@@ -78,8 +79,13 @@ class Turns:
         try:
             self._ledger.commit()
         except Refused as error:
-            self._fail(waiting, error)
+            self._sick = True
+            self._drop(waiting, Unknown("commit_failed", str(error)))
             return
+        except Exception as bug:
+            self._sick = True                 # loud, and everyone who waited still hears of it
+            self._drop(waiting, Unknown("commit_failed", type(bug).__name__))
+            raise
         touched, self._touched = self._touched, set()
         self._committed(touched)
         if waiting is not None and not waiting.done():
@@ -91,17 +97,17 @@ class Turns:
             waiting, self._waiting = self._waiting, None
             self._drop(waiting, Unknown("turn_abandoned", why))
 
-    def _fail(self, waiting: asyncio.Future | None, error: Refused) -> None:
-        self._sick = True
-        self._drop(waiting, Unknown("commit_failed", str(error)))
-
     def _drop(self, waiting: asyncio.Future | None, unknown: Unknown) -> None:
-        self._ledger.discard()
-        touched, self._touched = self._touched, set()
-        self._refold(touched)
         if waiting is not None and not waiting.done():
             waiting.set_exception(unknown)
             waiting.exception()   # someone may have stopped listening; that is no second error
+        self._ledger.discard()
+        touched, self._touched = self._touched, set()
+        try:
+            self._refold(touched)
+        except Exception:
+            self._sick = self._broken = True     # memory no longer says what the ledger holds; only a restart mends that
+            raise
 
     async def settled(self) -> None:
         """Return once nothing staged before this call is uncommitted. Raises Unknown if that commit failed."""
@@ -119,6 +125,8 @@ class Turns:
         """Raise Refused store_unavailable while commits fail; tries one probe commit first."""
         if not self._sick:
             return
+        if self._broken:
+            raise Refused("store_unavailable", cause="the ledger could not be folded again; restart the gateway")
         try:
             self._ledger.append(PROBE_CHAIN, PROBE_KIND, {"recovered": True}, at)
             self._ledger.commit()
