@@ -10,14 +10,20 @@ from rulith.runtime.strip import Entry
 from rulith.runtime.surface import flat
 
 # The public outcomes; any other combination is none.
-_PUBLIC = {("confirmed", True): "done", ("failed", False): "failed", ("refused", False): "refused", ("unknown", None): "unknown"}
+_PUBLIC = {
+    ("confirmed", True): "done",
+    ("failed", False): "failed",
+    ("refused", False): "refused",
+    ("unknown", None): "unknown",
+}
 
 
 def applied(answer: Answer, arguments: dict) -> tuple[Entry | None, dict]:
     """The call's own strip entry, and its row for a result document."""
     own = next((entry for entry in answer.operations if entry.tool == "ApplyAction"), None)
     args = arguments.get("args")
-    row: dict = {"action": str(arguments.get("action", "")), "args": args if isinstance(args, dict) else {}, "state": state_of(answer)}
+    row: dict = {"action": str(arguments.get("action", "")), "args": args if isinstance(args, dict) else {}}
+    row["state"] = state_of(answer)
     words = _words_of(answer, own)
     if words:
         row["summary"] = words

@@ -115,7 +115,8 @@ class BoardDriver:
     def _stuck(self, view: dict, rows: dict) -> RunResult:
         """Nothing can be applied and the Case is not certified: say what is lacking."""
         assert self._case is not None
-        gaps = [gap for gap in view.get("gaps") or [] if isinstance(gap, dict) and gap.get("root", self._case.root) == self._case.root]
+        root = self._case.root
+        gaps = [gap for gap in view.get("gaps") or [] if isinstance(gap, dict) and gap.get("root", root) == root]
         inexact = next((gap for gap in gaps if gap.get("kind") == "arithmetic_exact"), None)
         if inexact is not None:
             return self._end("stuck", STUCK, _inexact_words(inexact), gap=inexact, errorCode="arithmetic_exact")
@@ -127,8 +128,8 @@ class BoardDriver:
         ruled = next((row for row in blocked if row["reason"] in ("rule", "law_lock")), None)
         lacking = "; ".join(flat(gap.get("text", gap.get("kind", "")), 300) for gap in gaps[:GAPS_SHOWN_MAX])
         if ruled is not None:
-            return self._end("refused", REFUSED, f"{ruled['action']} is forbidden: {flat(ruled.get('why') or ruled['reason'], 300)}",
-                             gaps=gaps[:GAPS_SHOWN_MAX])
+            why = flat(ruled.get("why") or ruled["reason"], 300)
+            return self._end("refused", REFUSED, f"{ruled['action']} is forbidden: {why}", gaps=gaps[:GAPS_SHOWN_MAX])
         needs = "; ".join(f"{row['action']}: {row['reason']}" for row in blocked if row["reason"] == "needs_setup")
         if needs:
             return self._end("stuck", STUCK, f"A Tool or Source is not set up ({needs}).", gaps=gaps[:GAPS_SHOWN_MAX])

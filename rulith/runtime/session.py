@@ -225,6 +225,8 @@ class BoardSession:
                 verdict = Lost(patience.code, failed.detail) if late else _first(reader.cut(failed.detail))
         except asyncio.TimeoutError:
             verdict = Lost(patience.code, "no answer in time")
+        if isinstance(verdict, Lost) and reader.cursor is not None:
+            self._log(f"the stream could be resumed after event {flat(reader.cursor, 60)!r}; resuming is not part of this release")
         self._end_process(verdict)
         if isinstance(verdict, mcp_client.Answer):
             self._session_id = reader.session_id

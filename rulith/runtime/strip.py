@@ -66,13 +66,17 @@ class StateRow:
     at: str
 
 
+def _names_a_call(row: object) -> bool:
+    return isinstance(row, dict) and all(isinstance(row.get(name), str) for name in ("tool", "label", "state", "at"))
+
+
 def read_strip(rows: object) -> list[Entry] | None:
     """The entries, newest first as they came, or None when one of them cannot be read."""
     if not isinstance(rows, list):
         return None
     entries = []
     for row in rows:
-        if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in ("tool", "label", "state", "at")):
+        if not _names_a_call(row):
             return None
         if row["state"] not in UNRESOLVED + SETTLED:
             return None
@@ -86,7 +90,7 @@ def read_state_form(rows: object) -> list[StateRow] | None:
         return None
     found = []
     for row in rows:
-        if not isinstance(row, dict) or not all(isinstance(row.get(name), str) for name in ("tool", "label", "state", "at")):
+        if not _names_a_call(row):
             return None
         ordinal = row.get("ordinal")
         if not isinstance(ordinal, int) or isinstance(ordinal, bool):

@@ -422,3 +422,10 @@ def test_ending_the_wait_sends_no_cancellation(line_to, in_loop):
             return list(gateway.methods)
 
     assert "notifications/cancelled" not in in_loop(whole())
+
+
+def test_a_stream_that_could_be_resumed_is_lost_and_the_log_says_so(one_call, heard):
+    said, gateway, _ = one_call(lambda call: Held((b"id: 7\ndata: \n\n",)))
+    assert said.code == "response_lost"
+    assert any("'7'" in line and "not part of this release" in line for line in heard.log)
+    assert len(gateway.calls) == 1
