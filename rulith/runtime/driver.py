@@ -125,18 +125,19 @@ class BoardDriver:
         paused = next((row for row in blocked if row["reason"] in ("case_paused", "case_closed")), None)
         if paused is not None:
             return self._end("waiting", WAITING, f"The Case is on hold ({paused['reason']}).")
-        ruled = next((row for row in blocked if row["reason"] in ("rule", "law_lock")), None)
-        lacking = "; ".join(flat(gap.get("text", gap.get("kind", "")), 300) for gap in gaps[:GAPS_SHOWN_MAX])
-        if ruled is not None:
-            why = flat(ruled.get("why") or ruled["reason"], 300)
-            return self._end("refused", REFUSED, f"{ruled['action']} is forbidden: {why}", gaps=gaps[:GAPS_SHOWN_MAX])
-        needs = "; ".join(f"{row['action']}: {row['reason']}" for row in blocked if row["reason"] == "needs_setup")
+        shown = gaps[:GAPS_SHOWN_MAX]
+        locked = next((row for row in blocked if row["reason"] == "law_lock"), None)
+        if locked is not None:
+            return self._end("refused", REFUSED, f"{locked['action']} is locked by the Board's law.", gaps=shown)
+        needs = ", ".join(row["action"] for row in blocked if row["reason"] == "needs_setup")
         if needs:
-            return self._end("stuck", STUCK, f"A Tool or Source is not set up ({needs}).", gaps=gaps[:GAPS_SHOWN_MAX])
+            return self._end("stuck", STUCK, f"A Tool or a Source is not set up: {needs}.", gaps=shown)
         if not self._case.drive:
             return self._end("stuck", STUCK, "This Case Type lists no Action that may be applied without a model.")
-        return self._end("stuck", STUCK, f"No Action of this Case Type is ready, and the Case is not certified. Lacking: "
-                         f"{lacking or 'the Board names nothing'}", gaps=gaps[:GAPS_SHOWN_MAX])
+        lacking = "; ".join(flat(gap.get("text", gap.get("kind", "")), 300) for gap in shown) or "the Board names nothing"
+        whys = "".join(f" {row['action']} is not ready: {flat(row['why'], 200)}." for row in blocked if row.get("why"))
+        return self._end("stuck", STUCK, f"No Action of this Case Type can be applied, and the Case is not certified. "
+                         f"Lacking: {lacking}.{whys}", gaps=shown)
 
     # doing
 

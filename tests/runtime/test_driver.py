@@ -133,10 +133,16 @@ def test_nothing_ready_says_what_the_board_says_is_lacking(drive):
     assert result.exit == 12 and "read_back is unmet" in result.message
 
 
-def test_a_forbidden_action_ends_refused_with_the_reason(drive):
-    blocked = {name: {"reason": "rule", "why": "not on Sundays"} for name in ("read_input", "write_output", "verify_output")}
+def test_an_unmet_precondition_is_stuck_with_the_board_s_reason(drive):
+    blocked = {name: {"reason": "rule", "why": "the order is not there"} for name in ("read_input", "write_output", "verify_output")}
     result, _ = drive(CalculationBoard(blocked=blocked))
-    assert result.exit == 13 and "not on Sundays" in result.message
+    assert (result.outcome, result.exit) == ("stuck", 12)
+    assert "the order is not there" in result.message
+
+
+def test_an_action_locked_by_law_ends_refused(drive):
+    blocked = {name: {"reason": "law_lock"} for name in ("read_input", "write_output", "verify_output")}
+    assert drive(CalculationBoard(blocked=blocked))[0].exit == 13
 
 
 def test_a_missing_source_says_what_is_not_set_up(drive):
