@@ -29,6 +29,8 @@ a profile of the home.
   --case-type ID           pin the Case Type
   --business-key JSON      the Case's key, e.g. '{"job_id":"calc-001"}'
   --case ID                add an existing Case to the focus
+  --home DIR               where the profiles are (RULITH_HOME, else ~/.rulith)
+  --insecure-http          allow a gateway over plain http beyond this machine
   --json                   print one result object on stdout
   --quiet                  no progress on stderr
   --serve                  HTTP service on loopback
