@@ -26,9 +26,9 @@ from rulith.disk.example import lay_out, read_order
 from rulith.disk.home import Home
 from rulith.disk.profiles import Profile, list_profiles
 from rulith.local.gateway import LocalGateway, find_or_start_gateway
-from rulith.local.roles import line_is_free, start_agent, start_worker
+from rulith.local.roles import KeptWorker, line_is_free, start_agent
 from rulith.net.client import HttpClient
-from rulith.procs.roles import Event, RoleProcess
+from rulith.procs.roles import Event
 
 EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_NOTHING, EXIT_WAITING, EXIT_REFUSED = 0, 1, 2, 10, 11, 13
 JOB = "verified-calculation"
@@ -79,16 +79,17 @@ async def _run(options: Options) -> int:
     say(f"        read from {options.folder / 'runtime' / 'input.json'} to name the job; the Worker reads it by itself")
     archive = kept_archive(home)
     client = HttpClient()
-    started: list[RoleProcess] = []
+    kept: KeptWorker | None = None
     gateway = await find_or_start_gateway(home, env={"RULITH_SEED_WORKSPACE": str(options.folder)}, archive=archive)
     try:
         say(f"Gateway {gateway.url}, ledger {home.ledger}")
         profile = _profile_of(home, options.folder)
-        await _worker(home, profile, gateway, client, archive, started)
+        kept = KeptWorker(home, profile, gateway.url, archive)
+        await _worker(profile, gateway, client, kept)
         return await _work(options, order, home, profile, gateway, client, archive)
     finally:
-        for role in reversed(started):
-            await role.stop()
+        if kept is not None:
+            await kept.stop()
         await gateway.stop()
         await client.close()
 
@@ -114,12 +115,10 @@ def _profile_of(home: Home, folder: Path) -> Profile:
     raise Refused("demo_folder", path=str(folder), problem="its home belongs to another folder")
 
 
-async def _worker(home: Home, profile: Profile, gateway: LocalGateway, client: HttpClient, archive: Path | None,
-                  started: list[RoleProcess]) -> None:
+async def _worker(profile: Profile, gateway: LocalGateway, client: HttpClient, kept: KeptWorker) -> None:
     """Start the profile's Worker and wait for its lease; stand by where another Worker holds the line."""
     free = line_is_free(await gateway.read(client, "state"), profile.connection_id)
-    worker = await start_worker(home, profile, gateway.url, archive=archive)
-    started.append(worker)
+    worker = await kept.start()
     if free:
         await worker.wait_for_event("lease", WORKER_READY_S)
         say("Worker  online: it holds the Connection's lease")

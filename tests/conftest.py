@@ -11,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 RUN_S = 110.0
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--every-gap", action="store_true", help="the long form of the kill test, all gaps of all roles")
+    parser.addoption("--gap-seed", type=int, default=20261130, help="order of the trials of --every-gap")
 
 
 def clean_environment(**more: str) -> dict[str, str]:
