@@ -22,6 +22,7 @@ from rulith.board.machine import expect_members
 from rulith.board.release import ActionSpec
 from rulith.board.shapes import Mint
 from rulith.board.state import ASSERTED, AgentAction, Aggregate, BoardState, Case, Fact, Goal, RuleInfo
+from rulith.board.words import AGGREGATE_PREFIX
 from rulith.rules.safety import check_action
 from rulith.rules.terms import Atom, Literal, Rule, Scalar, normalise, read_literals
 
@@ -29,7 +30,8 @@ ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}", re.ASCII)
 LABEL_MAX = 200
 RESULT_ROWS_MAX = 500
 AGGREGATES = ("sum", "count", "min", "max", "avg")
-AGGREGATE_MEMBERS_MAX = 30      # the chain is one rule, and a rule body is bounded
+AGGREGATE_MEMBERS_MAX = 1_000   # facts one aggregate folds per group
+FOLD_MEMBERS = 10               # facts per rule of the chain: each needs two body literals, and bodies are bounded
 
 #  op                 required members          optional members
 MEMBERS = {
@@ -128,7 +130,7 @@ class Batch:
             return
         fact_id = reuse or self._id(operation, "f_")
         state.add_fact(Fact(fact_id, atom, ASSERTED, ASSERTED, self.case.case_id, self.case.is_exploration,
-                            {"kind": "agent", "at": self.at}, self.at))
+                            {"kind": "agent", "at": self.at, "case": self.case.case_id}, self.at))
         self.nodes.append(fact_id)
 
     def _declare_goal(self, operation: Mapping, where: str) -> None:
@@ -162,10 +164,7 @@ class Batch:
         self.nodes.append(rule_id)
 
     def _add_rule(self, rule: Rule, case: Case, aggregate: str = "") -> None:
-        self.state.tx.add_rule(rule)
-        self.state.journal.put(self.state.rules, rule.id,
-                               RuleInfo(rule, False, case_id=case.case_id, aggregate=aggregate, at=self.at))
-        self.state.changes.others[rule.id] = None
+        self.state.put_rule(RuleInfo(rule, False, case_id=case.case_id, aggregate=aggregate, at=self.at))
 
     def _define_action(self, operation: Mapping, where: str) -> None:
         case = self._rule_case("An Agent's Action", actions_too=True)
@@ -201,8 +200,7 @@ class Batch:
                 raise Refused("goalpost_moved", node=node_id, owner=f"Capability {info.capability}")
             if info.aggregate:
                 raise Refused("goalpost_moved", node=node_id, owner=f"aggregate {info.aggregate}")
-            state.tx.remove_rule(node_id)
-            state.journal.drop(state.rules, node_id)
+            state.drop_rule(node_id)
         elif node_id in state.goals:
             state.journal.drop(state.goals, node_id)
         elif node_id in state.agent_actions:
@@ -308,31 +306,42 @@ def expand(state: BoardState, aggregate_id: str, operation: Mapping) -> tuple[li
         if group is not None and group not in atom.arguments:
             raise Refused("aggregate_refused", problem=f"{atom.text()} has no argument {group}")
         groups.setdefault(canonical_text(atom.arguments[group]) if group is not None else "", []).append(atom)
-    rules = []
+    rules: list[Rule] = []
     for key, atoms in groups.items():
         suffix = "__g_" + re.sub(r"[^A-Za-z0-9_.-]", "_", key) if key else ""
-        rules.append(_rule(aggregate_id + suffix, operation, kind, value_arg, atoms))
+        rules += _chain(aggregate_id + suffix, operation, kind, value_arg, atoms)
     if len({rule.id for rule in rules}) != len(rules):
         raise Refused("aggregate_refused", problem="two group values have the same short name; give them distinct text")
     return rules, members
 
 
-def _rule(rule_id: str, operation: Mapping, kind: str, value_arg: str, atoms: list[Atom]) -> Rule:
-    if len(atoms) > AGGREGATE_MEMBERS_MAX // (2 if kind != "count" else 1):
-        raise Refused("aggregate_refused", problem=f"it would fold {len(atoms)} facts in one rule, more than the limit on "
-                                                   "rule bodies allows; filter with where, or group with group_by")
-    into, values = operation["into"], [_value(atom, kind, value_arg) for atom in atoms]
-    when = [Literal(atom.predicate, atom.args) for atom in atoms]
-    step = "add" if kind in ("sum", "count", "avg") else kind
-    total: Scalar = values[0]
-    for index, value in enumerate(values[1:]):
-        name = f"?acc{index}"
-        when.append(Literal.of(step, {"left": total, "right": value, "result": name}))
-        total = name
-    if kind == "avg":
-        when.append(Literal.of("div", {"left": total, "right": len(values), "result": "?avg"}))
-        total = "?avg"
-    return Rule(rule_id, f"{kind} of {operation['source']['predicate']}", tuple(when), (_head(operation, into, total, atoms[0]),))
+def _chain(name: str, operation: Mapping, kind: str, value_arg: str, atoms: list[Atom]) -> list[Rule]:
+    """Rules that fold the members a few at a time, each resting on the one before; the last concludes the total."""
+    if len(atoms) > AGGREGATE_MEMBERS_MAX:
+        raise Refused("resource_limit", what="the number of facts of one aggregate", value=len(atoms), limit=AGGREGATE_MEMBERS_MAX)
+    values = [_value(atom, kind, value_arg) for atom in atoms]
+    label = f"{kind} of {operation['source']['predicate']}"
+    step = kind if kind in ("min", "max") else "add"
+    rules, total = [], None
+    for start in range(0, len(atoms), FOLD_MEMBERS):
+        part, last = start // FOLD_MEMBERS, start + FOLD_MEMBERS >= len(atoms)
+        when = [Literal(atom.predicate, atom.args) for atom in atoms[start:start + FOLD_MEMBERS]]
+        if part:
+            total = "?before"
+            when.insert(0, Literal.of(AGGREGATE_PREFIX + name, {"part": part - 1, "total": total}))
+        for index, value in enumerate(values[start:start + FOLD_MEMBERS]):
+            if total is None:
+                total = value
+                continue
+            when.append(Literal.of(step, {"left": total, "right": value, "result": f"?sum{index}"}))
+            total = f"?sum{index}"
+        if last and kind == "avg":
+            when.append(Literal.of("div", {"left": total, "right": len(values), "result": "?avg"}))
+            total = "?avg"
+        head = _head(operation, operation["into"], total, atoms[0]) if last else \
+            Literal.of(AGGREGATE_PREFIX + name, {"part": part, "total": total})
+        rules.append(Rule(name if last else f"{name}__p_{part}", label, tuple(when), (head,)))
+    return rules
 
 
 def _head(operation: Mapping, into: Mapping, total: Scalar, sample: Atom) -> Literal:
@@ -353,8 +362,7 @@ def _value(atom: Atom, kind: str, value_arg: str) -> Scalar:
 
 def drop_aggregate(state: BoardState, aggregate_id: str) -> None:
     for rule_id in state.aggregates[aggregate_id].rule_ids:
-        state.tx.remove_rule(rule_id)
-        state.journal.drop(state.rules, rule_id)
+        state.drop_rule(rule_id)
     state.journal.drop(state.aggregates, aggregate_id)
 
 

@@ -25,6 +25,7 @@ from rulith.board.machine import Machine, members
 from rulith.board.shapes import BoardPlan, ExternalPlan, Mint, Policy, Source, weaker
 from rulith.board.state import ATTESTED, CLOSED, BoardState, Case, Fact, RuleInfo
 from rulith.board.views import DIRECTORY_ROWS_MAX, Viewer, case_about
+from rulith.board.words import ACCEPTANCE_MET
 from rulith.rules.proofs import Missing
 from rulith.rules.terms import Atom, read_literal
 
@@ -70,19 +71,25 @@ class Board(Machine):
         finally:
             state.tx = None
         others = list(state.changes.others)
-        for atom in state.commit():
+        moved, gone = state.commit()
+        for atom in moved:
             self._touch_node(state.node_id(atom))
         for name in others:
             self._touch_node(name)
+        for atom in (*moved, *gone):      # a leaf that came to be met, or ceased to be, moves its Case
+            if atom.predicate == ACCEPTANCE_MET:
+                case_id = self.case_of_root(str(atom.arguments["node"]))
+                if case_id is not None:
+                    self._touch_case(case_id)
 
     def _row_extra(self) -> dict:
         return {"closure": self.state.program.closure_digest()}
 
-    def _touch_all_running(self) -> None:
-        """Any fact may move any open root of a shared Board."""
-        for case in self.state.cases.values():
-            if case.status != CLOSED:
-                self._touch_case(case.case_id)
+    def _touch_focus(self, focus: Sequence[str]) -> None:
+        """The Cases a write was made under."""
+        for case_id in focus:
+            if self.state.cases[case_id].status != CLOSED:
+                self._touch_case(case_id)
 
     # --- commands ----------------------------------------------------------------------
 
@@ -99,8 +106,7 @@ class Board(Machine):
         self._check_clashes(release)
         rules = law_rules(release)
         for rule in rules:
-            state.tx.add_rule(rule)
-            self.journal.put(state.rules, rule.id, RuleInfo(rule, True, release.digest, release.id, at=at))
+            state.put_rule(RuleInfo(rule, True, release.digest, release.id, at=at))
         self.journal.put(state.releases, release.id, release)
         self.journal.set(state, "generation", state.generation + 1)
         for name in ("protected", "actions", "case_types"):
@@ -108,7 +114,6 @@ class Board(Machine):
         state.rebuild_law()
         self._no_agent_writes_it(release)
         state.close_rules()
-        self._touch_all_running()
         return {"id": release.id, "version": release.version, "digest": release.digest, "opens": list(release.case_types)}
 
     def _remove_release(self, release) -> None:
@@ -118,8 +123,7 @@ class Board(Machine):
         if open_cases:
             raise Refused("release_in_use", capability=release.id, version=release.version, cases=", ".join(open_cases[:10]))
         for rule in law_rules(release):
-            state.tx.remove_rule(rule.id)
-            self.journal.drop(state.rules, rule.id)
+            state.drop_rule(rule.id)
         self.journal.drop(state.releases, release.id)
 
     def _check_clashes(self, release) -> None:
@@ -165,18 +169,19 @@ class Board(Machine):
 
     def _apply_batch(self, command: Mapping, at: str, draw: Mint) -> dict:
         result = Batch(self.state, command["focus"], at, draw).run(command["operations"])
-        self._touch_all_running()
+        self._touch_focus(command["focus"])
         return result
 
     def _apply_action(self, command: Mapping, at: str, draw: Mint) -> dict:
         result = actions.apply_board_action(self.state, command, at, draw)
         refresh_aggregates(self.state, [])
-        self._touch_all_running()
+        self._touch_focus(command["focus"])
         return result
 
     def _record_receipt(self, command: Mapping, at: str, draw: Mint) -> dict:
         plan, state = command["plan"], self.state
         case = cases.find_case(state, plan["caseIds"][0])
+        self._touch_focus(plan["caseIds"])
         if not command["ok"]:
             if command["facts"]:
                 raise Refused("ingest_rejected", problem="a failed call reports no facts")
@@ -205,6 +210,7 @@ class Board(Machine):
     def _record_reconciliation(self, command: Mapping, at: str, draw: Mint) -> dict:
         plan, outcome = command["plan"], command["outcome"]
         case = cases.find_case(self.state, plan["caseIds"][0])
+        self._touch_focus(plan["caseIds"])
         answer = {"action": plan["action"], "done": True, "nodeIds": []}
         if outcome == "did_not":
             return {**answer, "status": "failed", "ok": False}
@@ -222,7 +228,6 @@ class Board(Machine):
     def _settle_closure(self) -> None:
         self.state.close_rules()
         refresh_aggregates(self.state, [])
-        self._touch_all_running()
 
     def _close_case(self, command: Mapping, at: str, draw: Mint) -> dict:
         result = cases.close_case(self.state, command, at, draw)

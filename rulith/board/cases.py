@@ -27,6 +27,8 @@ HOLDS = ("operator", "policy")
 VOCABULARY_ROWS_MAX, VOCABULARY_BYTES_MAX = 32, 4_096
 HISTORY_FACTS_MAX = 2_000       # facts kept of one closed Case
 REASON_MAX = 500
+KEY_TEXT_MAX = 256              # a business key names a thing; it is listed in every view
+OPEN_CASES_MAX = 1_000          # per Board; each open Case takes part in every closure
 
 
 def leaf_atom(root: str, node: str) -> Atom:
@@ -56,6 +58,8 @@ def read_business_key(case_type: CaseType, given: object) -> dict[str, Scalar]:
             raise bad(f"{name} is not a {kind}")
         if isinstance(value, str) and (is_variable(value) or not value.strip()):
             raise bad(f"{name} is {value!r}, which names nothing")
+        if isinstance(value, str) and len(value) > KEY_TEXT_MAX:
+            raise bad(f"{name} is longer than {KEY_TEXT_MAX} characters")
         key[name] = normalise(value, f"businessKey.{name}")
     return key
 
@@ -83,6 +87,9 @@ def open_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict:
 
 
 def _new_case(state: BoardState, case_type: CaseType | None, key: dict | None, at: str, draw: Mint) -> dict:
+    if sum(case.status != CLOSED for case in state.cases.values()) >= OPEN_CASES_MAX:
+        raise Refused("case_admission_refused", case_type=case_type.id if case_type else EXPLORATION,
+                      problem=f"{OPEN_CASES_MAX} Cases of this Board are open")
     case_id, root = draw("case_"), draw("root_")
     key_digest = digest(key) if key is not None else ""
     release = state.releases[case_type.capability] if case_type is not None else None
@@ -335,12 +342,12 @@ def closing_record(state: BoardState, case: Case, rows: Sequence[Mapping]) -> di
 def _take_away(state: BoardState, case: Case) -> None:
     """Remove the Case's own words, an exploration's facts, and every rule the Agent added under it."""
     for rule_id in [rule_id for rule_id, info in state.rules.items() if info.case_id == case.case_id]:
-        state.tx.remove_rule(rule_id)
-        state.journal.drop(state.rules, rule_id)
+        state.drop_rule(rule_id)
     for fact_id in [fact.id for fact in state.facts.values()
                     if fact.case_id == case.case_id and (fact.origin == LAW or fact.local)]:
         state.remove_fact(fact_id)
     for book in (state.goals, state.agent_actions, state.aggregates):
         for key in [key for key, each in book.items() if each.case_id == case.case_id]:
             state.journal.drop(book, key)
+            state.changes.others[key] = None
     state.close_rules()

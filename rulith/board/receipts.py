@@ -145,6 +145,7 @@ def _check_premises(document: Mapping, release: Release, leaves: Mapping[Atom, M
                          business_key=case.get("businessKey") or {}))
     facts = {fact["id"] for fact in document["facts"]}
     said = _said(document["rows"])
+    said_actions = {command["action"] for command in _commands(document["rows"]) if command["kind"] == "apply_action"}
     for atom, node in leaves.items():
         kind = node["by"]["kind"]
         if node["id"] not in facts:
@@ -152,8 +153,14 @@ def _check_premises(document: Mapping, release: Release, leaves: Mapping[Atom, M
         if kind == "law":
             if atom not in words:
                 problems.append(f"premise {atom.text()} is no word of this Case")
-        elif atom not in said.get(node["by"].get("ordinal") if kind != "agent" else None, ()):
+        elif kind == "agent":
+            # an Agent's word is its own; only what it said under this very Case stands in these rows
+            if node["by"].get("case") == case["caseId"] and atom not in said.get(None, ()):
+                problems.append(f"premise {atom.text()} stands in no row of the receipt")
+        elif "ordinal" in node["by"] and atom not in said.get(node["by"]["ordinal"], ()):
             problems.append(f"premise {atom.text()} stands in no row of the receipt")
+        elif "ordinal" not in node["by"] and node["by"].get("action") not in said_actions:
+            problems.append(f"premise {atom.text()} was brought about by no Action of the receipt")
 
 
 def _said(rows: list) -> dict[int | None, set[Atom]]:

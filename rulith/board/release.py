@@ -69,7 +69,6 @@ class CaseType:
     drive: tuple[str, ...]           # full Action ids
     capability: str
     contract: str                    # digest of this Case Type's own text
-    deadline_s: int | None = None
 
 
 @dataclass(frozen=True)

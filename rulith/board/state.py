@@ -184,6 +184,7 @@ class BoardState:
         self.changes = Changes()
         self.shown: dict[Atom, Shown] = {}                 # visible atoms, the last changed last
         self.case_version = 0                              # grows when any Case changes
+        self.rules_version = 0                             # grows when any rule, goal or Action changes
         self.epoch = 0                                     # grows whenever a remembered node may have become wrong
         self.disputable = 0                                # negated atoms and dependencies that hold: with any, nodes may be disputed
         self.derived_ids: dict[str, Atom] = {}
@@ -249,6 +250,16 @@ class BoardState:
         atom = self.derived_ids.get(node_id)
         return atom if atom is not None and self.program.holds(atom) else None
 
+    def put_rule(self, info: RuleInfo) -> None:
+        self.tx.add_rule(info.rule)
+        self.journal.put(self.rules, info.rule.id, info)
+        self.changes.others[info.rule.id] = None
+
+    def drop_rule(self, rule_id: str) -> None:
+        self.tx.remove_rule(rule_id)
+        self.journal.drop(self.rules, rule_id)
+        self.changes.others[rule_id] = None
+
     def put_case(self, case: Case) -> None:
         self.journal.put(self.cases, case.case_id, case)
         self.changes.cases = True
@@ -295,11 +306,12 @@ class BoardState:
 
     # --- after an accepted command -----------------------------------------------------
 
-    def commit(self) -> list[Atom]:
-        """Move the caches by what changed; the atoms that are new or changed, in order."""
+    def commit(self) -> tuple[list[Atom], list[Atom]]:
+        """Move the caches by what changed; the atoms that are new or changed, and those that are gone, in order."""
         changes, self.changes = self.changes, Changes()
         self.revision += 1
         self.case_version += changes.cases
+        self.rules_version += bool(changes.others)
         if changes.removed or changes.touched:
             self.grounds.clear()
         if changes.removed or changes.touched or changes.others or self.disputable:
@@ -321,7 +333,7 @@ class BoardState:
                 self.shown[atom] = Shown(atom)
             if atom not in self.by_atom:
                 self.derived_ids["derived:" + atom.identity()] = atom
-        return moved
+        return moved, list(changes.removed)
 
     def discard(self) -> None:
         self.changes = Changes()
@@ -351,8 +363,7 @@ class BoardState:
 
     def depends(self, predicates) -> tuple[str, ...]:
         """These predicates and all that rules read to conclude them, sorted."""
-        return self.cached(("depends", tuple(predicates)), (self.generation, len(self.rules), tuple(self.rules)[-1:]),
-                           lambda: self._depends(predicates))
+        return self.cached(("depends", tuple(predicates)), self.rules_version, lambda: self._depends(predicates))
 
     def _depends(self, predicates) -> tuple[str, ...]:
         bodies: dict[str, set[str]] = {}

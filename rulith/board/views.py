@@ -133,8 +133,7 @@ class Viewer:
     def _leaves(self, case: Case) -> list[dict]:
         state = self.state
         read = state.depends((ACCEPTANCE_MET,)) if not case.is_exploration else None
-        needs = (case, state.generation, state.versions_of(read) if read is not None else state.revision,
-                 len(state.rules), len(state.goals))
+        needs = (case, state.versions_of(read) if read is not None else state.revision, state.rules_version)
         return state.cached(("leaves", case.case_id), needs, lambda: leaves(state, case))
 
     def _gaps(self, case: Case, rows: list[dict], policy: Policy) -> list[dict]:
@@ -142,8 +141,7 @@ class Viewer:
         if all(row["met"] for row in rows):
             return _NO_GAPS
         read = state.depends((ACCEPTANCE_MET,)) if not case.is_exploration else None
-        needs = (case, state.generation, state.versions_of(read) if read is not None else state.revision,
-                 len(state.rules), len(state.goals), len(state.agent_actions), policy.version)
+        needs = (case, state.versions_of(read) if read is not None else state.revision, state.rules_version, policy.version)
         return state.cached(("gaps", case.case_id), needs, lambda: case_gaps(state, case, rows, policy))
 
     def _actions(self, live: Sequence[Case], policy: Policy, profile: Mapping | None) -> list[dict]:

@@ -42,5 +42,9 @@ BUILTINS = frozenset((
 ).split())
 
 
+AGGREGATE_PREFIX = "rulith.aggregate."      # partial folds of an aggregate; nobody states one
+PREFIXES = ("rulith.exploration.", AGGREGATE_PREFIX)
+
+
 def is_board_word(predicate: str) -> bool:
-    return predicate in BOARD_WORDS or predicate.startswith("rulith.exploration.")
+    return predicate in BOARD_WORDS or predicate.startswith(PREFIXES)
