@@ -54,6 +54,8 @@ class TerminalLines:
             self._write(line)
 
     def _line(self, type_: str, fields: dict) -> str:
+        if fields.get("cmd") == "QueryBoard" and (type_ == "tool-call" or fields.get("accepted")):
+            return ""                                        # a read that worked is no news
         if type_ == "tool-call":
             return f"  → {_call_words(str(fields['cmd']), fields['input'])}"
         if type_ == "tool-result":
