@@ -31,10 +31,12 @@ COOKIE, TOKEN_HEADER = "rulith_console", "x-rulith-console"
 PERSON = "owner"                 # one passphrase, one person; named in rows and receipts
 CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-FILES = {"": ("index.html", "text/html; charset=utf-8"), "index.html": ("index.html", "text/html; charset=utf-8"),
-         "console.js": ("console.js", "text/javascript; charset=utf-8"),
-         "views.js": ("views.js", "text/javascript; charset=utf-8"),
-         "console.css": ("console.css", "text/css; charset=utf-8")}
+# address under /console/ -> (place under ui_static, media type); nothing else is served
+FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": ("console/index.html", "text/html; charset=utf-8"),
+         "console.js": ("console/console.js", "text/javascript; charset=utf-8"),
+         "views.js": ("console/views.js", "text/javascript; charset=utf-8"),
+         "console.css": ("console/console.css", "text/css; charset=utf-8"),
+         "icon.svg": ("icon.svg", "image/svg+xml")}
 
 # route -> its body's members (text each, unless named in _WHOLE)
 BODIES = {"setup": ("code", "passphrase"), "sign-in": ("passphrase",), "sign-out": (),
@@ -92,7 +94,7 @@ class Console:
         name, content_type = found
         headers = [("content-type", content_type), ("content-security-policy", CSP), ("cache-control", "no-store"),
                    ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"), ("x-frame-options", "DENY")]
-        return Response(200, headers, shipped_bytes("ui_static", "console", name))
+        return Response(200, headers, shipped_bytes("ui_static", *name.split("/")))
 
     # --- sign-in -----------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ export function h(tag, props = {}, ...children) {
     if (name.startsWith("on")) el.addEventListener(name.slice(2), value);
     else if (value !== false && value != null) el.setAttribute(name, value === true ? "" : value);
   }
-  el.append(...children.flat().filter((child) => child != null && child !== false));
+  el.append(...children.flat(Infinity).filter((child) => child != null && child !== false));
   return el;
 }
 
@@ -38,12 +38,18 @@ const BY = {
   action: (by) => `effect of ${by.action}`,
 };
 
-function premise(node) {
+const leavesOf = (node) => (node.premises && node.premises.length ? node.premises.flatMap(leavesOf) : [node]);
+
+/** The weakest premise is worth a mark only where premises differ. */
+const differ = (nodes) => new Set(nodes.flatMap(leavesOf).map((leaf) => leaf.tier)).size > 1;
+
+function premise(node, mark) {
+  const weakest = mark && node.witness;
   const from = node.by && BY[node.by.kind] ? BY[node.by.kind](node.by) : "";
   return h("li", {},
-    h("span", { class: node.witness ? "mono weak" : "mono" }, node.text), " ",
-    h("span", { class: "tier" }, `${node.tier}${from ? ", " + from : ""}${node.witness ? " (weakest premise)" : ""}`),
-    node.premises && node.premises.length ? h("ul", {}, node.premises.map(premise)) : null);
+    h("span", { class: weakest ? "mono weak" : "mono" }, node.text), " ",
+    h("span", { class: "tier" }, `${node.tier}${from ? ", " + from : ""}${weakest ? " (weakest premise)" : ""}`),
+    node.premises && node.premises.length ? h("ul", {}, node.premises.map((each) => premise(each, mark))) : null);
 }
 
 function field(id, label, props, hint) {
@@ -73,10 +79,10 @@ function decision(row, state, act) {
   const send = (verdict) => act("decide", { id: row.id, verdict, argumentDigest: row.argumentDigest, reason: document.getElementById(id).value },
     verdict === "approve" ? "Approved. The Action goes to its Worker." : "Rejected. Nothing was run.");
   return h("li", { class: "card" },
-    h("h3", {}, row.kind),
+    h("h3", {}, row.kind[0].toUpperCase() + row.kind.slice(1)),
     h("p", {}, `${nameOf(state.agents, row.agentId)} asks to run `, h("code", {}, row.action), " with exactly these values:"),
     values(row.argsText),
-    row.premises.length ? h("details", { open: true }, h("summary", {}, "Where these values come from"), h("ul", { class: "tree" }, row.premises.map(premise)))
+    row.premises.length ? h("details", { open: true }, h("summary", {}, "Where these values come from"), h("ul", { class: "tree" }, row.premises.map((each) => premise(each, differ([each])))))
       : h("p", { class: "quiet" }, "The values rest on no fact of the Board."),
     h("p", {}, "If you reject it, nothing runs and the Agent is told why. Asked ", when(row.requestedAt, state.now), "; expires ", when(row.expiresAt, state.now), "."),
     row.people > 1 ? h("p", {}, `${row.by.length} of ${row.people} people have approved.`) : null,

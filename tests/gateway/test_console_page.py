@@ -1,0 +1,52 @@
+"""The Console in a real browser: exact values shown, approved by keyboard, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+CHROMIUM = "/usr/bin/chromium"
+playwright = pytest.importorskip("playwright.async_api")
+pytestmark = pytest.mark.skipif(not os.path.exists(CHROMIUM), reason="no chromium on this machine")
+
+
+def test_a_person_reads_the_exact_values_and_approves_them_by_keyboard(play, kit):
+    async def story(world):
+        host, worker = world.host(), world.worker()
+        await host.initialize()
+        await worker.poll()
+        case = await world.open_case(host, "approved_calculation")
+        await world.act(host, worker, "read_input", case["root"])
+        await host.call("ApplyAction", kit.action_call("write_approved_output", case["root"]))
+        errors, asked = [], []
+        async with playwright.async_playwright() as driver:
+            browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            page = await browser.new_page()
+            page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+            page.on("pageerror", lambda error: errors.append(str(error)))
+            page.on("request", lambda request: asked.append(request.url))
+            await page.goto(f"http://127.0.0.1:{world.port}/console/")
+            await page.wait_for_selector("#code:focus")
+            await page.keyboard.type(world.gateway.setup_code)
+            await page.keyboard.press("Tab")
+            await page.keyboard.type("correct horse battery")
+            await page.keyboard.press("Enter")
+            await page.wait_for_selector(".card")
+            terms = await page.locator("dl.values dt").all_inner_texts()
+            shown = await page.locator("dl.values dd").all_inner_texts()
+            assert dict(zip(terms, shown)) == {"job_id": "calc-001", "source": "verified-calculation-local",
+                                               "subtotal_cents": "9093", "total_cents": "9593"}
+            assert "unit_price_cents=1299" in await page.inner_text(".tree")
+            await page.focus("button:text('Approve these values')")
+            await page.keyboard.press("Enter")
+            await page.wait_for_selector("#said:text('Approved')")
+            assert await page.locator(".card").count() == 0
+            await page.reload()
+            await page.wait_for_selector("text=approved")        # the cookie still speaks for this browser
+            await browser.close()
+        assert errors == []
+        assert all(url.startswith(f"http://127.0.0.1:{world.port}/console/") for url in asked)
+        assert (await host.ping())[0]["stage"] == "not_dispatched"
+
+    play(story, pollHoldMs=100)
