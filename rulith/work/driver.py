@@ -93,8 +93,8 @@ class Driver:
         self._inbox: deque[tuple[type, asyncio.Task[None] | None, Signal]] = deque()
         self._woken = asyncio.Event()
         self._tasks: dict[type, asyncio.Task[None]] = {}
-        self._dropped: set[asyncio.Task[None]] = set()
-        self._killed: asyncio.Task[None] | None = None
+        self._unfinished: set[asyncio.Task[None]] = set()   # every task not yet done, abandoned ones too
+        self._bug: BaseException | None = None
         self._exit: int | None = None
 
     def put(self, happened: Signal) -> None:
@@ -108,6 +108,8 @@ class Driver:
             await self._carry_out(self._core.receive(Began(), self._now()))
             while self._exit is None:
                 await self._wait()
+                if self._bug is not None:
+                    raise self._bug
                 while self._inbox and self._exit is None:
                     await self._take(*self._inbox.popleft())
                 if self._exit is None:
@@ -165,13 +167,14 @@ class Driver:
 
         task = asyncio.ensure_future(bring())
         self._tasks[kind] = task
-        self._dropped.add(task)          # held until it is done, abandoned or not
+        self._unfinished.add(task)
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._dropped.discard(task)
+        self._unfinished.discard(task)
         if not task.cancelled() and (bug := task.exception()) is not None:
-            raise bug            # loud: a task of ours never fails by design
+            self._bug = bug      # a task of ours never fails by design: run() raises it
+            self._woken.set()
 
     def _drop(self, kind: type) -> None:
         task = self._tasks.pop(kind, None)
@@ -202,7 +205,7 @@ class Driver:
         return RunEnded(outcome)
 
     async def _end_all(self) -> None:
-        tasks = [task for task in self._dropped if not task.done()]
+        tasks = [task for task in self._unfinished if not task.done()]
         self._tasks.clear()
         for task in tasks:
             task.cancel()

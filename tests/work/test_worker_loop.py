@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+import pytest
+
 from rulith.adapters.run import Program
 from rulith.work.signals import ParentGone, StopAsked
 
@@ -228,3 +230,17 @@ def test_an_adapters_own_bug_is_undeliverable_and_the_loop_goes_on(scripted, ben
     gateway, worker = asyncio.run(play())
     assert gateway.of("ReportWork")[0]["undeliverable"] == "adapter_ended_unexpectedly"
     assert "secret detail" not in repr(worker.events)
+
+
+def test_a_bug_in_the_waiting_half_is_loud_and_ends_the_process(scripted, bench, monkeypatch):
+    def broken(status, raw):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("rulith.work.driver.judge_reply", broken)
+
+    async def play():
+        async with scripted() as gateway, bench(gateway) as worker:
+            await worker.ends()
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(play())
