@@ -95,9 +95,12 @@ def test_nothing_was_sent_when_nobody_listens() -> None:
             await client.request("POST", "http://127.0.0.1:1/", {}, b"pay")
         with failure(sent=False, cause="resolve"):
             await client.request("POST", "http://no-such-host.invalid/", {}, b"pay")
+        url, heads, stop = await scripted(OK)
         with failure(sent=False, cause="header"):
-            await client.request("POST", (await scripted(OK))[0], {"authorization": "Bearer a\nb"}, b"pay")
+            await client.request("POST", url, {"authorization": "Bearer a\nb"}, b"pay")
+        assert heads == []
         await client.close()
+        stop()
     run(scenario)
 
 
