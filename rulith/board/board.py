@@ -24,7 +24,7 @@ from rulith.board.gates import reported_facts
 from rulith.board.machine import Machine, members
 from rulith.board.shapes import BoardPlan, ExternalPlan, Mint, Policy, Source, weaker
 from rulith.board.state import ATTESTED, CLOSED, BoardState, Case, Fact, RuleInfo
-from rulith.board.views import DIRECTORY_ROWS_MAX, Viewer, case_about
+from rulith.board.views import Viewer, case_about
 from rulith.board.words import ACCEPTANCE_MET
 from rulith.rules.proofs import Missing
 from rulith.rules.terms import Atom, read_literal
@@ -244,7 +244,7 @@ class Board(Machine):
 
     def view(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, *, nodes_max: int = VIEW_NODES_WRITE_MAX,
              bytes_max: int | None = VIEW_BYTES_WRITE_MAX, first: Sequence[str] = (),
-             directory_max: int = DIRECTORY_ROWS_MAX) -> dict:
+             directory_max: int | None = None) -> dict:
         """The Board View for these focused Case ids; `first` is Outcome.changed, shown before everything else."""
         return self.viewer.view(profile, focus, policy, nodes_max=nodes_max, bytes_max=bytes_max, first=first,
                                 directory_max=directory_max)

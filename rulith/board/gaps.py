@@ -21,6 +21,7 @@ from rulith.rules.terms import Literal
 WHY_DEPTH = 8
 MISSING_SHOWN = 5
 TEXT_MAX = 600
+MISSING_TEXT_MAX = 200
 GAPS_MAX = 32
 SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "pow": "^"}
 
@@ -69,7 +70,7 @@ def _why(state: BoardState, goal: str, wanted: Literal, rule_id: str | None, pol
     via, needs_source = suppliers(state, missing, policy)
     gap = {"kind": "bridge_needs_source" if needs_source else "leaf_gap",
            "text": f"{goal}: {'; '.join(_lack_text(each) for each in missing[:MISSING_SHOWN])}"[:TEXT_MAX],
-           "missing": [each.literal.text() for each in missing[:MISSING_SHOWN]]}
+           "missing": [each.literal.text()[:MISSING_TEXT_MAX] for each in missing[:MISSING_SHOWN]]}
     lack = lacks[0]
     gap["rule"], gap["ruleLabel"] = lack.rule_id, lack.label
     if via:

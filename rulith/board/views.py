@@ -25,9 +25,14 @@ from rulith.board.state import DERIVED, PAUSED, RUNNING, BoardState, Case, Goal,
 from rulith.board.words import ACCEPTANCE_MET
 
 DIRECTORY_ROWS_MAX = 50       # newest Cases listed; QueryBoard takes a limit of its own
+DIRECTORY_ROWS_BOUNDED = 8    # in a view with a byte bound
 ACTIONS_MAX = 64
 GOALS_MAX = 40
-FIXED_BYTES = 400             # what the members around the lists cost at most
+FIXED_BYTES = 120             # total, truncated and the brackets of nodes
+# Shares of a byte bound. Actions beyond theirs are name-only, up to the second share; other rows are left out.
+ACTIONS_SHARE, NAMES_SHARE, GAPS_SHARE, LEAVES_SHARE, DIRECTORY_SHARE = 0.3, 0.08, 0.3, 0.12, 0.1
+NODE_BYTES_MIN = 100          # no node is smaller
+NODES_SKIPPED_MAX = 200       # nodes too large for what is left, before the search for smaller ones ends
 
 _NO_GAPS: list[dict] = []
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -43,11 +48,11 @@ class Viewer:
     # --- the view ----------------------------------------------------------------------
 
     def view(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, *, nodes_max: int, bytes_max: int | None,
-             first: Sequence[str] = (), directory_max: int = DIRECTORY_ROWS_MAX) -> dict:
+             first: Sequence[str] = (), directory_max: int | None = None) -> dict:
         state = self.state
         cases = [state.cases[case_id] for case_id in focus if case_id in state.cases]
         live = [case for case in cases if case.status in (RUNNING, PAUSED)]
-        fixed, size = self._fixed(profile, cases, live, policy, directory_max)
+        fixed, size = self._fixed(profile, cases, live, policy, directory_max, bytes_max)
         left = None if bytes_max is None else bytes_max - FIXED_BYTES - size
         nodes, total = self._choose(profile, live, nodes_max, left, first)
         view = {**fixed, "nodes": nodes, "total": total}
@@ -56,30 +61,44 @@ class Viewer:
         return view
 
     def _fixed(self, profile: Mapping | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
-               directory_max: int) -> tuple[dict, int]:
+               directory_max: int | None, bytes_max: int | None) -> tuple[dict, int]:
         """Everything but the nodes, and its size; the very same dictionary while none of its parts changed."""
         rows = [self._leaves(case) for case in live]
         gaps = [self._gaps(case, leaf_rows, policy) for case, leaf_rows in zip(live, rows)]
         actions = self._actions(live, policy, profile)
         parts = (*cases, *rows, *gaps, *actions)
-        mark = (profile, directory_max, self.state.case_version, self.state.generation, len(parts))
+        mark = (profile, directory_max, bytes_max, self.state.case_version, self.state.generation, len(parts))
         known = self._last_fixed
         if known is not None and known[0] == mark and all(map(operator.is_, known[1], parts)):
             return known[2], known[3]
-        status = {case.root: {"certified": is_certified(leaf_rows),
-                              "leaves": [{name: value for name, value in row.items() if name != "lacks"} for row in leaf_rows]}
-                  for case, leaf_rows in zip(live, rows)}
+        if directory_max is None:
+            directory_max = DIRECTORY_ROWS_MAX if bytes_max is None else DIRECTORY_ROWS_BOUNDED
+        status = {case.root: self._status(leaf_rows, bytes_max, LEAVES_SHARE / len(live)) for case, leaf_rows in zip(live, rows)}
+        directory = self.directory(directory_max, profile)
+        listed = len(directory["directory"])
+        directory["directory"] = _within(directory["directory"], bytes_max, DIRECTORY_SHARE)
+        if len(directory["directory"]) < listed:
+            directory["truncated"] = True
         view = {
             "position": self._position(live),
             "roots": [{"caseId": case.case_id, "root": case.root, "status": case.status, "caseType": case.type} for case in cases],
-            "cases": self.directory(directory_max, profile),
-            "gaps": [gap for each in gaps for gap in each],
-            "actions": actions,
+            "cases": directory,
+            "gaps": _within([gap for each in gaps for gap in each], bytes_max, GAPS_SHARE),
+            "actions": _actions_within(actions, bytes_max),
             "taskStatus": status,
         }
         size = len(_dumps(view).encode())
         self._last_fixed = (mark, parts, view, size)
         return view, size
+
+    def _status(self, rows: list[dict], bytes_max: int | None, share: float) -> dict:
+        """The verdict of one root; leaves that are open come first where not all fit."""
+        leaves = [{name: value for name, value in row.items() if name != "lacks"} for row in rows]
+        shown = _within(leaves, bytes_max, share)
+        if len(shown) < len(leaves):
+            shown = _within(sorted(leaves, key=lambda row: row["met"]), bytes_max, share)
+            return {"certified": is_certified(rows), "leaves": shown, "leavesTotal": len(leaves)}
+        return {"certified": is_certified(rows), "leaves": shown}
 
     def query(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, arguments: Mapping, *, nodes_max: int) -> dict:
         """The view a QueryBoard asks for: the directory alone, or parts of the selected roots.
@@ -91,7 +110,7 @@ class Viewer:
         chosen = list(focus) if wanted is None else [state.roots[root] for root in wanted
                                                      if root in state.roots and _sees_case(profile, state.cases[state.roots[root]])]
         view = self.view(profile, chosen, policy, nodes_max=nodes_max if include and "nodes" in include else 0,
-                         bytes_max=None, directory_max=min(nodes_max, VIEW_NODES_QUERY_MAX))
+                         bytes_max=None, directory_max=min(nodes_max or DIRECTORY_ROWS_MAX, VIEW_NODES_QUERY_MAX))
         for member, parts in (("nodes", ("nodes", "total", "truncated")), ("gaps", ("gaps",)), ("taskStatus", ("taskStatus",)),
                               ("cases", ("cases",))):
             if include is None and member == "nodes" or include is not None and member not in include:
@@ -212,10 +231,13 @@ class Viewer:
         chosen: list[dict] = []
         for goal in goals[:min(GOALS_MAX, nodes_max)]:
             node = self.goal_node(goal)
+            size = len(_dumps(node).encode()) + 1
+            if left is not None and size > left:
+                continue
             chosen.append(node)
-            left = None if left is None else left - len(_dumps(node).encode()) - 1
+            left = None if left is None else left - size
         seen: set[int] = set()
-        epoch = state.epoch
+        epoch, skipped = state.epoch, 0
         allowed = profile.get("predicates") if profile else None
         for shown in self._in_order(first):
             if len(chosen) >= nodes_max or (left is not None and left <= 0):
@@ -224,10 +246,14 @@ class Viewer:
                 continue
             seen.add(id(shown))
             node, size = (shown.node, shown.size) if shown.epoch == epoch else self.node(shown)
-            if left is not None and size > left:
-                break
+            if left is not None:
+                if size > left:
+                    skipped += 1
+                    if skipped > NODES_SKIPPED_MAX or left < NODE_BYTES_MIN:
+                        break
+                    continue
+                left -= size
             chosen.append(node)
-            left = None if left is None else left - size
         return chosen, total
 
     def _in_order(self, first: Sequence[str]) -> Iterator[Shown]:
@@ -259,6 +285,27 @@ class Viewer:
         nodes, _ = self._choose(profile, [case], nodes_max, None, ())
         about["certified"] = is_certified(rows)
         return {"case": about, "tree": tree, "gaps": gaps, "facts": nodes, "actions": self._actions([case], policy, profile)}
+
+
+def _within(rows: list[dict], bytes_max: int | None, share: float) -> list[dict]:
+    """The rows, from the first, that fit into a share of the bound."""
+    if bytes_max is None:
+        return rows
+    left, found = bytes_max * share, []
+    for row in rows:
+        left -= len(_dumps(row).encode()) + 1
+        if left < 0:
+            break
+        found.append(row)
+    return found
+
+
+def _actions_within(rows: list[dict], bytes_max: int | None) -> list[dict]:
+    """Full rows as far as they fit, then name-only ones as far as those fit."""
+    full = _within(rows, bytes_max, ACTIONS_SHARE)
+    names = [{name: row[name] for name in ("action", "status", "reason", "waits", "candidateCount") if name in row}
+             for row in rows[len(full):]]
+    return full + _within(names, bytes_max, NAMES_SHARE)
 
 
 def case_about(case: Case) -> dict:

@@ -167,3 +167,29 @@ def test_a_board_folded_from_rows_shows_the_same_view(play):
     play.read(case)
     again: Board = play.refold()
     assert again.view(None, [case["caseId"]], play.policy) == play.view(case)
+
+
+def size_of(view):
+    return len(json.dumps(view, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def test_a_view_keeps_its_bound_whatever_an_agent_writes(play):
+    """Long texts, many goals, many Cases: the bound of a write's answer holds."""
+    for index in range(30):
+        play.open(f"job-{index}-" + "x" * 200)
+    case = play.explore()
+    play.batch(case, *({"op": "declare_goal", "desired": [{"predicate": "g" * 300, "args": {"n": n, "t": "y" * 300}}]} for n in range(20)))
+    play.batch(case, {"op": "assert_fact", "predicate": "big", "args": {"t": "z" * 60_000}}, *notes(0, 50))
+    for name in range(30):
+        play.batch(case, {"op": "define_action", "action": f"act{name}" + "n" * 100, "label": "l" * 200, "effects": [{"predicate": "e"}]})
+    view = play.view(case, play.open("job-0-" + "x" * 200))
+    assert size_of(view) <= 8192 and view["truncated"] is True
+    assert any(node["kind"] == "fact" for node in view["nodes"]), "small facts are found past the large one"
+    assert any("description" in row for row in view["actions"]) and any("description" not in row for row in view["actions"])
+
+
+def test_a_business_key_is_a_name_not_a_document(play):
+    from rulith.base.errors import Refused
+    with pytest.raises(Refused) as refused:
+        play.open("x" * 257)
+    assert refused.value.code == "bad_business_key"
