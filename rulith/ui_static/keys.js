@@ -1,10 +1,11 @@
 /** The keyboard of the page. Keys never act while a person types, and Esc closes one layer at a time. */
 
-import { state } from "./store.js";
+import { change, state, watch } from "./store.js";
 
 const PLACES = { n: "now", c: "cases", b: "board", w: "worker" };
 const CHORD_MS = 1200;
 let chord = 0;               // when `g` was pressed
+let awaited = "";            // the tab whose panel takes the focus once it is drawn
 
 const typing = (element) => element instanceof HTMLElement && (element.matches("input:not([type=checkbox]), textarea, select") || element.isContentEditable);
 
@@ -34,13 +35,24 @@ function place(key, act) {
   if (!PLACES[key]) return false;
   if (matchMedia("(max-width: 899px)").matches) act.sheet("side");
   else if (!state.ui.side) act.toggleSide();
-  act.go({ tab: PLACES[key], case: "", fact: "" });
-  setTimeout(() => (document.querySelector("#panel [data-row]") ?? document.getElementById("panel"))?.focus(), 60);
+  awaited = PLACES[key];
+  act.go({ tab: awaited, case: "", fact: "" });
+  change(() => {}); // the address may be there already: then nothing else draws
   return true;
 }
 
+/** After a draw: the panel a person went to by key gets the focus, unless another key came first. */
+function arrive(s) {
+  if (awaited === "" || s.route.tab !== awaited) return;
+  const panel = document.getElementById("panel");
+  (panel?.querySelector("[data-row]") ?? panel)?.focus();
+  awaited = "";
+}
+
 export function listen(act) {
+  watch(arrive);
   document.addEventListener("keydown", (event) => {
+    awaited = "";
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
     if (event.key === "Escape") {
       if (typing(event.target) && !state.ui.sheet) event.target.blur();

@@ -34,6 +34,7 @@ STATUS = {"token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host
 NO_STORE = [("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"),
             ("cross-origin-resource-policy", "same-origin")]
 INSTANCE_PATH = re.compile(r"/i/([A-Za-z0-9_-]{1,64})/([a-z/-]{1,32})", re.ASCII)
+ICON = "/favicon.ico"
 ACTIVITY_ROWS = 300
 # What of the gateway's reads the page may ask, and with which query members.
 READS = {"case": ("case",), "proof": ("id", "atom"), "why-not": ("atom",), "receipt": ("case",)}
@@ -59,7 +60,7 @@ class Api:
         request.body_bytes_max = LOCAL_API_BODY_BYTES_MAX
         try:
             self.gate.check_place(request)
-            if request.path in ("/", "/api/token"):
+            if request.path in ("/", "/api/token", ICON):
                 return None                              # their own proofs are looked at in the handler
             if request.path.startswith(("/ui/", CONSOLE)) or request.path == CONSOLE.rstrip("/"):
                 if not self.gate.has_cookie(request):
@@ -86,6 +87,8 @@ class Api:
         path, method = request.path, request.method
         if path == "/" and method == "GET":
             return self._shell(request)
+        if path == ICON and method == "GET":
+            return Response(204, NO_STORE)               # our own page names its icon; browsers ask all the same
         if path == "/api/token" and method == "POST":
             self.gate.check_asker(request)
             return _ok({"token": self.gate.token(request)})

@@ -222,9 +222,19 @@ def test_a_decision_waits_in_now_and_is_made_in_the_console_of_the_same_origin(b
         expect(needs).to_contain_text("9,593 cents")
         code = page.locator(".setup-code").text_content()
         assert re.fullmatch("[A-Z0-9]{8}", code)
-        needs.get_by_role("link", name="Decide in the Console").click()
-        page.wait_for_url(re.compile(re.escape(bench.origin) + "/console/"))
-        expect(page.locator("body")).to_contain_text("passphrase")
+        expect(page.get_by_text("until then this Agent starts nothing new")).to_be_visible()
+        with page.expect_popup() as opening:
+            needs.get_by_role("link", name="Decide in the Console").click()
+        console = opening.value
+        assert console.url.startswith(bench.origin + "/console/")
+        console.get_by_label("Setup code").fill(code)
+        console.get_by_label("New passphrase").fill("several words of a test")
+        console.get_by_role("button", name="Choose this passphrase").click()
+        console.get_by_role("button", name="Approve these values").click()
+        expect(page.locator(".setup-code")).to_have_count(0)
+        expect(page.locator(".box.needs")).to_have_count(0)
+        article.get_by_role("button", name="Go on with this Case").click()
+        expect(page.get_by_role("article", name="Run of calc-asked").first).to_contain_text("Completed", timeout=WAIT_MS)
 
 
 def test_two_tabs_share_one_feed_and_agree(browser, bench):

@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { link } from "../route.js";
-import { orderText } from "../words.js";
+import { operationLabel, orderText } from "../words.js";
 import { loading, refused } from "./states.js";
 
 export const FIELDS = [
@@ -44,6 +44,17 @@ function field(definition, value, problem, act, instance) {
     (problem || definition.hint) && h("p", { id: `${id}-note`, class: problem ? "problem" : "quiet" }, problem ?? definition.hint));
 }
 
+/** Why a run cannot start now; empty when it can. An Agent has one write under way, whoever it waits for. */
+function obstacle(s, instance) {
+  const waiting = s.boards[instance.id]?.board?.operations.find((op) => op.state === "waiting_for_decision" || op.state === "needs_person");
+  if (instance.agent.held) return `${instance.agent.held} One run of an Agent at a time.`;
+  if (instance.agent.state === "running") return "The Agent is at work; one run at a time.";
+  if (s.bench.gateway.state !== "online") return "The gateway is not ready yet.";
+  if (instance.worker.state !== "online") return "The Worker is not online: start it in the Worker tab.";
+  if (waiting) return `${operationLabel(waiting.label)} waits for a person; until then this Agent starts nothing new. See Now.`;
+  return "";
+}
+
 export function calculation(s, instance, act) {
   const work = s.work[instance.id];
   if (!work?.input) return work?.error ? refused(work.error, act, "The input could not be read") : loading("the calculation's input", 4);
@@ -52,11 +63,7 @@ export function calculation(s, instance, act) {
   const approve = Boolean(s.approve[instance.id]);
   const problemOf = (name) => (work.refusal?.facts?.field === name ? work.refusal.happened : null);
   const done = finished(s.boards[instance.id]?.board, caseTypeOf(approve), fields.job_id);
-  const running = instance.agent.state === "running";
-  const ready = s.bench.gateway.state === "online" && instance.worker.state === "online";
-  const why = instance.agent.held ? `${instance.agent.held} One run of an Agent at a time.` : running ? "The Agent is at work; one run at a time."
-    : s.bench.gateway.state !== "online" ? "The gateway is not ready yet."
-      : instance.worker.state !== "online" ? "The Worker is not online: start it in the Worker tab." : "";
+  const why = obstacle(s, instance);
   return h("section", { class: "job", "aria-labelledby": "job-title" },
     h("h3", { id: "job-title" }, "Verified calculation"),
     h("p", {}, "The Worker reads the order from a file, the Board derives the exact totals by rule, the Worker writes them to another file and reads that file back. Only then may the Case close. No model takes part."),
@@ -75,7 +82,7 @@ export function calculation(s, instance, act) {
         h("a", { href: link(s.route, { instance: instance.id, tab: "cases", case: done.caseId, fact: "" }) }, "Open the Case"), " or ",
         h("button", { type: "button", class: "inline", onclick: () => act.draft(instance.id, "job_id", nextJob(fields.job_id)) }, `use the job id ${nextJob(fields.job_id)}`), ".")),
       h("div", { class: "run-row" },
-        h("button", { type: "submit", class: "primary", disabled: running || work.busy || !ready || Boolean(instance.agent.held) }, icon("play"),
+        h("button", { type: "submit", class: "primary", disabled: Boolean(work.busy || why) }, icon("play"),
           changed ? "Write these numbers and run" : "Run the verified calculation"),
         why && h("p", { class: "quiet" }, why)),
       work.refusal && !FIELDS.some(({ name }) => problemOf(name)) && refused(work.refusal, act, "The calculation did not start"),

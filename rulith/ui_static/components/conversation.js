@@ -64,7 +64,7 @@ function runArticle(run, s, instance, act, newest) {
     stepsOf(run, s.now, newest),
     h("div", { class: "row" },
       run.caseId && h("a", { href: link(s.route, { instance: instance.id, tab: "cases", case: run.caseId, fact: "" }) }, "Open the Case"),
-      waiting && pending && h("a", { class: "button", href: "/console/" }, icon("away"), "Decide in the Console"),
+      waiting && pending && h("a", { class: "button", href: "/console/", target: "_blank", rel: "noopener" }, icon("away"), "Decide in the Console"),
       waiting && open && !pending && h("button", { type: "button", class: "primary", disabled: instance.agent.state === "running", onclick: () => act.resume(instance.id, run) }, icon("play"), "Go on with this Case")));
 }
 

@@ -30,7 +30,7 @@ function decision(row, s, instance) {
     h("dl", { class: "pairs" }, values(row.argsText).map(([name, value]) => [h("dt", { key: name }, name), h("dd", { key: `${name}=` }, h("code", {}, valueText(name, value)))])),
     row.premises?.length > 0 && h("details", {}, h("summary", {}, "Where the values come from"), h("ul", { class: "plain-list" }, origins(row.premises))),
     h("p", { class: "quiet" }, row.expiresAt && ["Expires ", h("time", { datetime: row.expiresAt, title: full(row.expiresAt) }, clock(row.expiresAt, s.now)), ". "], "If it is refused, nothing runs and the Case stays open."),
-    h("div", { class: "row" }, h("a", { class: "button", href: `/console/#decision=${encodeURIComponent(row.id)}` }, icon("away"), "Decide in the Console")));
+    h("div", { class: "row" }, h("a", { class: "button", href: `/console/#decision=${encodeURIComponent(row.id)}`, target: "_blank", rel: "noopener" }, icon("away"), "Decide in the Console")));
 }
 
 function person(op, s, instance) {
@@ -38,7 +38,7 @@ function person(op, s, instance) {
     h("h4", {}, icon("person"), "Say whether this happened"),
     h("p", {}, h("span", { class: "mono", title: op.label }, operationLabel(op.label)), " was handed to a Worker and no answer came. It may have run, so it is not repeated."),
     h("p", { class: "quiet" }, "Look at the system it acts on, then record what you found. ", when(op.since, s.now)),
-    h("div", { class: "row" }, h("a", { class: "button", href: `/console/#operation=${op.ordinal}` }, icon("away"), "Reconcile in the Console"),
+    h("div", { class: "row" }, h("a", { class: "button", href: `/console/#operation=${op.ordinal}`, target: "_blank", rel: "noopener" }, icon("away"), "Reconcile in the Console"),
       op.caseIds?.[0] && h("a", { href: link(s.route, { instance: instance.id, tab: "cases", case: op.caseIds[0], fact: "" }) }, "Open the Case")));
 }
 
@@ -46,16 +46,17 @@ function person(op, s, instance) {
 const undecided = (op, s) =>
   h("li", { class: "box needs", key: `op${op.ordinal}` }, h("h4", {}, icon("waiting"), sentence(op.decision ?? "a decision is waiting")),
     h("p", {}, h("span", { class: "mono", title: op.label }, operationLabel(op.label)), " waits. ", when(op.since, s.now)),
-    h("div", { class: "row" }, h("a", { class: "button", href: "/console/" }, icon("away"), "Decide in the Console")));
+    h("div", { class: "row" }, h("a", { class: "button", href: "/console/", target: "_blank", rel: "noopener" }, icon("away"), "Decide in the Console")));
 
-function setup(s, act) {
+function setup(s, act, passphraseSet) {
   const code = s.bench.console.setupCode;
-  if (!code) return null;
+  if (passphraseSet) return null;
+  if (!code) return s.bench.gateway.owned ? null : h("p", { class: "quiet" }, "Decisions need a passphrase that nobody has chosen yet. The gateway printed the setup code for it on its own terminal.");
   return h("section", { class: "box quiet-box" },
     h("h4", {}, icon("person"), "Decisions need your passphrase"),
     h("p", {}, "The first time, the Console asks you to choose one, with this code. It is shown on this page only and works once."),
     h("p", { class: "row" }, h("code", { class: "setup-code" }, code), h("button", { type: "button", class: "plain", onclick: () => act.copy(code, "Code copied") }, icon("copy"), "Copy the code"),
-      h("a", { class: "button", href: "/console/" }, icon("away"), "Choose a passphrase")));
+      h("a", { class: "button", href: "/console/", target: "_blank", rel: "noopener" }, icon("away"), "Choose a passphrase")));
 }
 
 export function now(s, instance, act) {
@@ -73,7 +74,7 @@ export function now(s, instance, act) {
       h("h3", { id: "needs", class: "over" }, "Needs you"),
       waiting === 0 ? empty("Nothing waits for you.", "A decision, or an effect whose outcome is unknown, appears here.")
         : h("ul", { class: "boxes", "data-list": true }, decisions.map((row) => decision(row, s, instance)), needs.map((op) => (op.state === "needs_person" ? person(op, s, instance) : undecided(op, s))))),
-    setup(s, act),
+    setup(s, act, board.passphraseSet),
     h("section", { "aria-labelledby": "running" },
       h("h3", { id: "running", class: "over" }, "Running"),
       running.length === 0 ? h("p", { class: "quiet" }, "No operation is running.")

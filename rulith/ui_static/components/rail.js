@@ -35,7 +35,7 @@ export function rail(s, instance, act) {
       h("p", { class: "quiet", title: s.bench?.home }, "This computer · signed in"),
       h("div", { class: "rail-tools" },
         h("button", { type: "button", class: "plain", onclick: () => act.openModel(instance?.id), disabled: !instance }, icon("gear"), "Model settings"),
-        h("a", { class: "plain", href: "/console/" }, icon("away"), "Console"),
+        h("a", { class: "plain", href: "/console/", target: "_blank", rel: "noopener" }, icon("away"), "Console"),
         h("label", { class: "theme" }, h("span", {}, "Theme"),
           h("select", { value: s.ui.theme, onchange: (event) => act.theme(event.target.value) },
             [["auto", "as the system"], ["light", "light"], ["dark", "dark"]].map(([value, words]) => h("option", { value, key: value }, words)))),
