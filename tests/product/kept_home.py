@@ -1,0 +1,114 @@
+"""A home with the example laid out and a gateway and Worker of the built file running, for as long as a test needs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.product.every_gap import lay_out
+
+WAIT_S = 30.0
+
+
+@dataclass
+class KeptHome:
+    product: object
+    folder: Path
+    gateway: subprocess.Popen
+    url: str
+    workers: list[subprocess.Popen] = field(default_factory=list)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / ".rulith"
+
+    @property
+    def instance(self) -> Path:
+        return next((self.path / "workbench" / "instances").iterdir())
+
+    def secrets(self, role: str) -> dict[str, str]:
+        return json.loads((self.instance / f"{role}.secrets.json").read_text("utf-8"))
+
+    def writes(self) -> int:
+        place = self.folder / "writes.log"
+        return len(place.read_text("utf-8")) if place.exists() else 0
+
+    def local(self, path: str) -> dict:
+        token = json.loads((self.path / "workbench" / "device.secrets.json").read_text("utf-8"))["token"]
+        request = urllib.request.Request(f"{self.url}/local/{path}", headers={"authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.loads(answer.read())
+
+    def state(self) -> dict:
+        return self.local("state")
+
+    def start_worker(self, folder: Path | None = None, **env: str) -> subprocess.Popen:
+        """A Worker from its environment alone, in `folder`."""
+        folder = folder or self.folder
+        worker = subprocess.Popen(
+            self.product.command("worker"), cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=open(folder / "worker.log", "ab"), stderr=subprocess.STDOUT,
+            env={"PATH": os.environ["PATH"], "RULITH_WORK_URL": f"{self.url}/work", **self.secrets("worker"), **env})
+        self.workers.append(worker)
+        return worker
+
+    def wait_line(self, state: str) -> dict:
+        return wait(lambda: next((row for row in self.state()["connections"] if row["line"]["state"] == state), None),
+                    f"the line to be {state}")
+
+
+def wait(ask, what: str):
+    """Ask until there is an answer; bounded."""
+    until = time.monotonic() + WAIT_S
+    while time.monotonic() < until:
+        found = ask()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"waited {WAIT_S:g} s for {what}")
+
+
+def end(process: subprocess.Popen) -> int:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    try:
+        return process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+
+
+@contextmanager
+def running_home(product, scratch: Path, *, worker: bool = True) -> Iterator[KeptHome]:
+    folder = scratch / "job"
+    if not folder.exists():
+        lay_out(folder)
+    log = open(scratch / "gateway.log", "ab")
+    gateway = subprocess.Popen(
+        product.command("gateway", "--home", str(folder / ".rulith"), "--listen", "127.0.0.1:0"), cwd=scratch,
+        stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+        env={"PATH": os.environ["PATH"], "RULITH_SEED_WORKSPACE": str(folder)})
+    home = None
+    try:
+        run_file = folder / ".rulith" / "run" / "gateway.json"
+        assert gateway.poll() is None
+        wait(run_file.exists, f"the gateway to listen ({(scratch / 'gateway.log').read_text('utf-8')})")
+        home = KeptHome(product, folder, gateway, json.loads(run_file.read_text("utf-8"))["url"])
+        if worker:
+            home.start_worker()
+            home.wait_line("online")
+        yield home
+    finally:
+        for each in home.workers if home else ():
+            end(each)
+        end(gateway)
+        shutil.copy(scratch / "gateway.log", folder / "gateway.log")
