@@ -26,6 +26,7 @@ LINK_BUFFER_BYTES_MAX = 262_144  # received and not yet read; then the peer must
 CLIENT_IDLE_S = 55.0             # shorter than any server's keep-alive that we meet: a pooled link that may be dying is not used
 POOL_LINKS_MAX = 32              # idle links kept per origin
 REQUEST_TIMEOUT_S = 60.0
+CONNECTIONS_MAX = 4_096          # of one server; more get 503 at once
 PIPELINE_BYTES_MAX = 65_536      # requests that wait while one is answered
 
 # The Board

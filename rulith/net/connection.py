@@ -17,6 +17,7 @@ import h11
 from rulith.base.clock import Clock
 from rulith.base.limits import (
     BODY_TIMEOUT_S,
+    CONNECTIONS_MAX,
     DISCARD_BYTES_MAX,
     HEADER_BYTES_MAX,
     HEADER_TIMEOUT_S,
@@ -47,6 +48,7 @@ _OURS = (b"content-length", b"transfer-encoding")       # what the connection de
 class HttpLimits:
     """How much and how long. `body_bytes_max` is the default; a head check may set another per request."""
 
+    connections_max: int = CONNECTIONS_MAX
     header_bytes_max: int = HEADER_BYTES_MAX
     body_bytes_max: int = REQUEST_BODY_BYTES_MAX
     header_timeout_s: float = HEADER_TIMEOUT_S
@@ -136,6 +138,8 @@ class Connection(asyncio.Protocol, Presence):
         self.deadline = self.loop.time() + self.shared.limits.header_timeout_s
         if self.shared.closing:
             self.transport.close()
+        elif len(self.shared.connections) > self.shared.limits.connections_max:
+            self._answer_and_leave(text_response(503, "Too many connections; try again.\n"))
 
     def connection_lost(self, problem: Exception | None) -> None:
         self.shared.forget(self)

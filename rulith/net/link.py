@@ -131,6 +131,18 @@ def _words(problem: BaseException) -> str:
     return str(text or problem or type(problem).__name__)
 
 
+def _literal(host: str, port: int) -> list[tuple[int, int, int, str, tuple[object, ...]]] | None:
+    """The one address that `host` is, or None when it is a name: resolving takes a thread, this does not."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except (OSError, ValueError):
+            continue
+        address = (host, port) if family == socket.AF_INET else (host, port, 0, 0)
+        return [(family, socket.SOCK_STREAM, 0, "", address)]
+    return None
+
+
 async def _connect_one(family: int, kind: int, protocol: int, address: tuple[object, ...]) -> Link:
     loop = asyncio.get_running_loop()
     peer = socket.socket(family, kind, protocol)
@@ -161,11 +173,12 @@ async def open_link(host: str, port: int, *, tls: ssl.SSLContext | None = None, 
 
 
 async def _open(host: str, port: int, tls: ssl.SSLContext | None, allow_address: Callable[[str], bool] | None) -> Link:
-    loop = asyncio.get_running_loop()
-    try:
-        rows = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as problem:
-        raise LinkFailed("resolve", f"{host}: {_words(problem)}") from None
+    rows = _literal(host, port)
+    if rows is None:
+        try:
+            rows = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as problem:
+            raise LinkFailed("resolve", f"{host}: {_words(problem)}") from None
     allowed = [row for row in rows if allow_address is None or allow_address(str(row[4][0]))]
     if not allowed:
         raise LinkFailed("address", f"{host} resolves to no address that is allowed here")

@@ -16,6 +16,7 @@ import os
 import re
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -197,7 +198,10 @@ class RoleProcess:
                 if wanted == type_ and not arrived.done():
                     arrived.set_result(event)
             if self._on_event is not None:
-                self._on_event(event)
+                try:
+                    self._on_event(event)
+                except Exception:          # top of a callback: the loop would close the pipe for a listener's bug
+                    traceback.print_exc(file=sys.stderr)
 
 
 class _EventLines:

@@ -455,3 +455,19 @@ def test_a_taken_port_is_a_refusal_that_names_it() -> None:
         assert refusal.value.code == "address_unusable"
         await server.close()
     run(scenario)
+
+
+def test_connections_over_the_limit_are_told_and_closed() -> None:
+    async def scenario() -> None:
+        server = await serve(echo, limits=HttpLimits(connections_max=2, linger_s=0.1))
+        kept = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+        while len(server.connections) < 2:
+            await asyncio.sleep(0)
+        assert (await all_of(server, b"")).startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+        kept.pop()[1].close()
+        while len(server.connections) > 1:
+            await asyncio.sleep(0)
+        assert (await all_of(server, LAST)).startswith(b"HTTP/1.1 200 OK\r\n")
+        kept.pop()[1].close()
+        await server.close()
+    run(scenario)

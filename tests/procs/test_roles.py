@@ -175,6 +175,20 @@ raw(b'{"protocol":"rulith-local-event","ev')
     run(scenario)
 
 
+def test_a_listeners_bug_does_not_deafen_the_parent(role, capfd) -> None:
+    role("emit('a'); emit('b')\n" + PATIENT)
+
+    async def scenario() -> None:
+        def listen(event: dict) -> None:
+            raise RuntimeError("a bug in the page")
+
+        child = await RoleProcess.spawn("worker", on_event=listen)
+        await child.wait_for_event("up", 10)
+        assert await child.stop(10) == 7
+    run(scenario)
+    assert "a bug in the page" in capfd.readouterr().err
+
+
 def test_two_may_wait_for_one_event_and_late_comers_get_the_latest(role) -> None:
     role("emit('up', n=1); emit('up', n=2)\n" + PATIENT.replace("emit(\"up\"", "emit(\"ready\""))
 
