@@ -1,0 +1,212 @@
+"""`rulith start` and `rulith stop` as processes: one copy per home, children that end with it, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from rulith.base.clock import SystemClock
+from rulith.disk.home import Home
+from rulith.host import Options, _has_display, _redirect_file, read_options
+from rulith.base.errors import Refused
+from rulith.procs.identity import is_running
+
+ROOT = Path(__file__).resolve().parents[2]
+WAIT_S = 30
+pytestmark = [pytest.mark.timeout(120), pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")]
+
+
+def command(*words, **environ):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("RULITH_")}
+    return {"args": [sys.executable, "-m", "rulith", *words], "cwd": ROOT, "env": {**env, **environ}, "text": True}
+
+
+def rulith(*words, **environ):
+    return subprocess.run(**command(*words, **environ), capture_output=True, timeout=WAIT_S)
+
+
+def until(condition):
+    """Wait for what another process does; bounded."""
+    clock, pause = SystemClock(), threading.Event()
+    deadline = clock.monotonic_s() + WAIT_S
+    while not (found := condition()):
+        assert clock.monotonic_s() < deadline, "it did not happen in time"
+        pause.wait(0.02)
+    return found
+
+
+class Started:
+    def __init__(self, home, *words):
+        self.home = Path(home)
+        self.process = subprocess.Popen(**command("start", "--home", str(home), "--no-browser", *words),
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.address = ""
+        for line in self.process.stdout:
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)/\?k=([0-9a-f]{32})$", line.strip()):
+                self.address, self.port = found[0], int(found[1])
+                break
+
+    def children(self):
+        try:
+            return json.loads((self.home / "run" / "workbench.json").read_text())["children"]
+        except (OSError, ValueError):
+            return []
+
+    def all_roles(self):
+        """The gateway's and the Worker's pids, once both run."""
+        return until(lambda: len(self.children()) == 2 and [child["pid"] for child in self.children()])
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=WAIT_S)
+        return self.process.returncode, err
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home with a blank and ü"
+
+
+@pytest.fixture
+def started(home):
+    made = Started(home)
+    yield made
+    if made.process.poll() is None:
+        made.end()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_children_and_then_itself_with_0(home, number):
+    started = Started(home)
+    pids = started.all_roles()
+    status, err = started.end(number)
+    assert (status, "Traceback" in err) == (0, False)
+    assert not any(is_running(pid) for pid in pids)
+    assert not list((home / "run").iterdir())
+    assert not (home / "workbench" / "workbench.lock").exists()
+
+
+def test_a_second_copy_is_refused_naming_the_pid_and_what_to_do(started, home):
+    started.all_roles()
+    second = rulith("start", "--home", str(home), "--no-browser")
+    assert second.returncode == 1
+    assert str(started.process.pid) in second.stderr and "rulith stop" in second.stderr and f":{started.port}" in second.stderr
+    assert started.address not in second.stderr           # the key is nobody else's
+
+
+def test_a_killed_workbench_takes_its_children_along_and_the_next_one_starts(home):
+    first = Started(home)
+    pids = first.all_roles()
+    first.process.kill()
+    first.process.communicate(timeout=WAIT_S)
+    until(lambda: not any(is_running(pid) for pid in pids))
+    second = Started(home)
+    try:
+        assert second.address
+        second.all_roles()
+    finally:
+        assert second.end()[0] == 0
+
+
+def test_stop_ends_all_that_the_home_started(started, home):
+    pids = started.all_roles()
+    stopped = rulith("stop", "--home", str(home))
+    assert (stopped.returncode, stopped.stderr) == (0, "")
+    assert started.process.wait(WAIT_S) == 0
+    assert not any(is_running(pid) for pid in pids)
+    again = rulith("stop", "--home", str(home))
+    assert again.returncode == 0 and "Nothing" in again.stdout
+
+
+def test_stop_of_a_home_that_is_not_there_makes_none(tmp_path):
+    assert rulith("stop", "--home", str(tmp_path / "none")).returncode == 0
+    assert not (tmp_path / "none").exists()
+
+
+def test_two_homes_run_side_by_side_on_two_ports(started, tmp_path):
+    other = Started(tmp_path / "other")
+    try:
+        assert other.port != started.port
+        assert not set(other.all_roles()) & set(started.all_roles())
+    finally:
+        assert other.end()[0] == 0
+
+
+def test_a_port_that_was_asked_for_and_is_taken_is_refused(home):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = rulith("start", "--home", str(home), "--no-browser", "--port", str(port))
+    assert refused.returncode == 1 and str(port) in refused.stderr
+    assert not list((home / "run").iterdir())
+
+
+@pytest.mark.parametrize("words", [["--nonsense"], ["--port"], ["--port", "0"], ["--port", "70000"], ["--port", "x"], ["--home"], ["stray"]])
+def test_a_wrong_option_is_named_before_any_file_is_touched(tmp_path, words):
+    refused = rulith("start", *words, RULITH_HOME=str(tmp_path / "home"))
+    assert refused.returncode == 2 and "--help" in refused.stderr or "65535" in refused.stderr
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_gateway_elsewhere_is_not_part_of_this_release_and_says_what_to_do(home):
+    refused = rulith("start", "--home", str(home), "--gateway", "https://gateway.example")
+    assert refused.returncode == 1 and "not part of this release" in refused.stderr
+    assert not home.exists()
+
+
+def test_the_home_and_what_lies_in_it_are_the_owners_alone(started, home):
+    started.all_roles()
+    folders = [home, home / "workbench", home / "run", home / "logs", home / "gateway"]
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
+    files = [path for path in home.rglob("*") if path.is_file() and "workspace" not in path.parts]
+    assert files and {oct(stat.S_IMODE(path.stat().st_mode) & 0o077) for path in files} == {"0o0"}
+
+
+def test_no_credential_stands_in_a_command_line_an_environment_or_a_log(started, home):
+    pids = started.all_roles()
+    secrets = [value for path in home.rglob("*.secrets.json") for value in json.loads(path.read_text()).values() if value.startswith("rlt_")]
+    assert len(secrets) == 3
+    seen = "".join(path.read_text(errors="replace") for path in (home / "logs").iterdir()) + (home / "run" / "workbench.json").read_text()
+    for pid in pids:
+        for name in ("cmdline", "environ"):
+            try:
+                seen += Path(f"/proc/{pid}/{name}").read_text(errors="replace")
+            except OSError:
+                continue                              # the kernel does not even let us look
+    assert not [secret for secret in secrets if secret in seen]
+    assert started.address.partition("k=")[2] not in seen
+
+
+def test_the_browser_is_led_by_a_file_that_only_its_owner_reads(tmp_path):
+    home = Home(tmp_path / "home").prepare()
+    path = _redirect_file(home, "http://127.0.0.1:7780/?t=ticket")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "url=http://127.0.0.1:7780/?t=ticket" in path.read_text()
+
+
+def test_without_a_display_no_browser_takes_the_terminal():
+    if sys.platform.startswith("linux"):
+        assert not _has_display({}) and _has_display({"WAYLAND_DISPLAY": "wayland-0"})
+
+
+def test_options_stand_over_the_environment():
+    assert read_options(["--port=8000", "--no-browser", "--home", "/x"], {"RULITH_MANAGER_PORT": "9000"}) == Options("/x", 8000, None, False)
+    assert read_options([], {"RULITH_MANAGER_PORT": "9000"}) == Options(None, 9000, None, True)
+    with pytest.raises(Refused) as refusal:
+        read_options([], {"RULITH_MANAGER_PORT": "high"})
+    assert "RULITH_MANAGER_PORT" in str(refusal.value)
+
+
+def test_a_key_that_is_none_is_refused_before_any_file_is_touched(tmp_path):
+    refused = rulith("start", "--no-browser", RULITH_HOME=str(tmp_path / "home"), RULITH_MANAGER_KEY="short")
+    assert refused.returncode == 2 and "RULITH_MANAGER_KEY" in refused.stderr
+    assert not (tmp_path / "home").exists()
