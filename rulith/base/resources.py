@@ -7,10 +7,11 @@ finds either (a path made from __file__ does not exist in a zip).
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib import resources
-from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable     # Python 3.10 keeps it elsewhere
 
 _BESIDE = ("protocol", "examples")
 
@@ -37,10 +38,3 @@ def shipped_text(*parts: str) -> str:
 
 def shipped_bytes(*parts: str) -> bytes:
     return shipped(*parts).read_bytes()
-
-
-def running_archive() -> str | None:
-    """The absolute path of the .pyz this process runs from, or None in a checkout."""
-    spec = sys.modules["rulith"].__spec__
-    archive = getattr(spec.loader, "archive", None) if spec else None
-    return os.path.abspath(archive) if archive else None
