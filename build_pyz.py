@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import tokenize
+import types
 import venv
 import zipfile
 from pathlib import Path
@@ -170,11 +171,19 @@ def _docstrings(tree: ast.AST) -> list[ast.Constant]:
     return found
 
 
+def _program(code: types.CodeType) -> tuple:
+    """What a code object does and on which lines its blocks begin; columns are left out."""
+    constants = tuple(_program(c) if isinstance(c, types.CodeType) else (type(c), c) for c in code.co_consts)
+    return (code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_flags,
+            code.co_firstlineno, code.co_name)
+
+
 def slim(source: bytes, where: str) -> bytes:
     """Source without comments and with empty docstrings, every line where it was.
 
-    A third of what the wheels weigh is prose. Licences stay beside the code. SystemExit when
-    the result is not the same program.
+    A third of what Python code weighs is prose, and it is read in the checkout. Licences stay
+    beside the wheels' code; the examples, which people copy, stay as they are. SystemExit
+    when the result is not the same program.
     """
     text = source.decode("utf-8").replace("\r\n", "\n")
     tree = ast.parse(text)
@@ -191,7 +200,7 @@ def slim(source: bytes, where: str) -> bytes:
             row, column = token.start
             kept[row - 1] = kept[row - 1][:column].rstrip()
     small = "\n".join(kept)
-    if ast.dump(ast.parse(small)) != ast.dump(tree):
+    if _program(compile(small, where, "exec", dont_inherit=True)) != _program(compile(tree, where, "exec", dont_inherit=True)):
         raise SystemExit(f"{where}: cannot be slimmed without changing it")
     return small.encode("utf-8")
 
@@ -222,7 +231,8 @@ def archive_files(found: dict[str, Path]) -> dict[str, bytes]:
                 files[inside] = data
     for package in NAMESPACES:
         files.setdefault(f"{package}/__init__.py", b"")
-    files |= tree(ROOT / "rulith", "rulith")
+    for name, data in tree(ROOT / "rulith", "rulith").items():
+        files[name] = slim(data, name) if name.endswith(".py") else data
     for name in SHIPPED_PROTOCOL:
         path = ROOT / "protocol" / name
         files |= tree(path, f"rulith/protocol/{name}") if path.is_dir() else {f"rulith/protocol/{name}": path.read_bytes()}

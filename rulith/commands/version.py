@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from pathlib import Path
 
 from rulith import VERSION
-from rulith.base.resources import running_archive, shipped_bytes
+from rulith.base.resources import shipped_bytes
+from rulith.procs.archive import running_archive
 
 CONTRACTS = {"mcp": "mcp-contract.json", "worker": "worker-contract.json"}
 
@@ -20,7 +20,7 @@ CONTRACTS = {"mcp": "mcp-contract.json", "worker": "worker-contract.json"}
 def identity() -> dict[str, object]:
     """What names this build: {name, version, size, sha256, contracts:{mcp, worker}}."""
     archive = running_archive()
-    built = Path(archive).read_bytes() if archive else None
+    built = archive.read_bytes() if archive else None
     return {
         "name": "rulith",
         "version": VERSION,

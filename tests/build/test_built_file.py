@@ -162,3 +162,36 @@ def test_replacing_the_file_harms_no_process_that_started_from_it(pyz, tmp_path)
         os.replace(other, running)
         out, _ = process.communicate("\n", timeout=30)
     assert process.returncode == 0 and out.strip()
+
+
+def addressed(pyz: Path, folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.copy(pyz, folder / f"{hashlib.sha256(pyz.read_bytes()).hexdigest()}.pyz"))
+
+
+def test_a_content_addressed_copy_keeps_its_compiled_modules(pyz, tmp_path):
+    """Roles start from such a copy; compiling everything again each time would double their start."""
+    copy = addressed(pyz, tmp_path / "bin")
+    assert identity(copy, tmp_path) == identity(pyz, tmp_path)
+    folder = copy.with_name(f"{copy.stem}.{sys.implementation.cache_tag}")
+    kept = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert "rulith.commands.version.pyc" in kept and not [name for name in kept if not name.endswith(".pyc")]
+    for name, damage in zip(sorted(kept), (b"", b"\0" * 500, kept[min(kept)][:20], b"x" * 2000)):
+        (folder / name).write_bytes(damage)
+    assert identity(copy, tmp_path)["name"] == "rulith"
+    assert identity(copy, tmp_path, flags=("-I", "-S", "-O"))["name"] == "rulith"
+
+
+def test_a_copy_that_cannot_keep_anything_runs_all_the_same(pyz, tmp_path):
+    copy = addressed(pyz, tmp_path / "bin")
+    copy.with_name(f"{copy.stem}.{sys.implementation.cache_tag}").write_text("in the way", "utf-8")
+    assert identity(copy, tmp_path)["name"] == "rulith"
+    other = addressed(pyz, tmp_path / "other")
+    assert identity(other, tmp_path, flags=("-I", "-S", "-B"))["name"] == "rulith"
+    assert sorted(path.name for path in other.parent.iterdir()) == [other.name]
+
+
+def test_a_file_that_only_looks_content_addressed_is_compiled_afresh(pyz, tmp_path):
+    copy = Path(shutil.copy(pyz, tmp_path / f"{'g' * 64}.pyz"))
+    assert identity(copy, tmp_path)["name"] == "rulith"
+    assert [path.name for path in tmp_path.iterdir()] == [copy.name]
