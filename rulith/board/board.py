@@ -31,6 +31,7 @@ from rulith.rules.terms import Atom, read_literal
 
 HISTORY_ROWS_DEFAULT = 500
 WHY_DEPTH = 8
+CHANGED_MAX = 500     # node ids an Outcome names; a view shows no more
 
 
 class Board(Machine):
@@ -72,9 +73,9 @@ class Board(Machine):
             state.tx = None
         others = list(state.changes.others)
         moved, gone = state.commit()
-        for atom in moved:
+        for atom in moved[:CHANGED_MAX]:
             self._touch_node(state.node_id(atom))
-        for name in others:
+        for name in others[:CHANGED_MAX]:
             self._touch_node(name)
         for atom in (*moved, *gone):      # a leaf that came to be met, or ceased to be, moves its Case
             if atom.predicate == ACCEPTANCE_MET:

@@ -31,7 +31,7 @@ class Outcome:
     row             {"command", "at", "minted", "result": digest, "closure"?}; goes to the ledger as is
     result          what the caller is told; the keys are listed in the package docstring
     affected_cases  Case ids whose certification, gaps or status may have moved, in Case order
-    changed         node ids added or changed by this command, for `view(first=...)`
+    changed         node ids added or changed by this command, at most 500, for `view(first=...)`
     """
 
     row: dict

@@ -20,6 +20,8 @@ from rulith.rules.program import Program
 from rulith.rules.terms import Atom, Literal, Rule
 
 ASSERTED, ATTESTED, EFFECT, LAW, DERIVED = "asserted", "attested", "effect", "law", "derived"
+DERIVED_PREFIX = "derived:"     # of the node id of an atom that only rules hold; its identity follows
+ISSUED_MAX = 10_000             # ids remembered with their atom; others are searched for
 RUNNING, PAUSED, CLOSED = "running", "paused", "closed"
 EXPLORATION = "exploration"
 
@@ -187,7 +189,7 @@ class BoardState:
         self.rules_version = 0                             # grows when any rule, goal or Action changes
         self.epoch = 0                                     # grows whenever a remembered node may have become wrong
         self.disputable = 0                                # negated atoms and dependencies that hold: with any, nodes may be disputed
-        self.derived_ids: dict[str, Atom] = {}
+        self.issued: dict[str, Atom] = {}                  # node ids of derived atoms handed out lately
         self.versions: dict[str, int] = {}
         self.grounds: dict[Atom, Ground] = {}
         self.reads: dict[object, tuple[object, object]] = {}   # read caches: key -> (dependencies, value)
@@ -221,17 +223,20 @@ class BoardState:
 
     def close_rules(self) -> None:
         """Bring the closure up to date and note what it moved."""
-        delta = self.tx.close()
+        delta, changes, by_atom = self.tx.close(), self.changes, self.by_atom
         for atom in delta.removed:
-            if atom not in self.by_atom:
-                self.changes.remove(atom)
+            if atom not in by_atom:
+                changes.remove(atom)
             else:
-                self.changes.touched[atom] = None
+                changes.touched[atom] = None
+        if not changes.removed and not changes.touched and by_atom.keys().isdisjoint(delta.added):
+            changes.added.update(dict.fromkeys(delta.added))      # the usual case, and it may be thousands
+            return
         for atom in delta.added:
-            if atom not in self.by_atom:
-                self.changes.add(atom)
+            if atom not in by_atom:
+                changes.add(atom)
             else:
-                self.changes.touched[atom] = None
+                changes.touched[atom] = None
 
     def strongest(self, atom: Atom) -> Fact | None:
         """The strongest reason to hold a base atom; the earliest of equals."""
@@ -239,16 +244,37 @@ class BoardState:
         return min(held, key=lambda fact: TIER_RANK[fact.tier]) if held else None
 
     def node_id(self, atom: Atom) -> str:
-        fact = self.strongest(atom)
-        return fact.id if fact is not None else "derived:" + atom.identity()
+        held = self.by_atom.get(atom)
+        if held is not None:
+            return held[0] if len(held) == 1 else self.strongest(atom).id
+        node_id = DERIVED_PREFIX + atom.identity()
+        if len(self.issued) > ISSUED_MAX:
+            self.issued.clear()
+        self.issued[node_id] = atom
+        return node_id
 
     def atom_of(self, node_id: str) -> Atom | None:
         """The usable atom a node id names now, or None."""
         fact = self.facts.get(node_id)
         if fact is not None:
             return fact.atom
-        atom = self.derived_ids.get(node_id)
+        if not node_id.startswith(DERIVED_PREFIX):
+            return None
+        atom = self.issued.get(node_id)
+        if atom is None:
+            atom = self._derived(node_id)      # issued before a restart, or long ago
         return atom if atom is not None and self.program.holds(atom) else None
+
+    def _derived(self, node_id: str) -> Atom | None:
+        """The derived atom with this id, found among those of its predicate."""
+        identity = node_id[len(DERIVED_PREFIX):]
+        for info in self.rules.values():
+            for head in info.rule.then:
+                if identity.startswith(Atom(head.predicate, (), head.negated).identity()):
+                    for atom in self.program.facts(head.predicate):
+                        if atom.negated == head.negated and atom.identity() == identity:
+                            return atom
+        return None
 
     def put_rule(self, info: RuleInfo) -> None:
         self.tx.add_rule(info.rule)
@@ -319,20 +345,21 @@ class BoardState:
         for atom in changes.removed:
             self.disputable -= _is_disputing(atom)
             self.shown.pop(atom, None)
-            self.derived_ids.pop("derived:" + atom.identity(), None)
             self.versions[atom.predicate] = self.versions.get(atom.predicate, 0) + 1
         for atom in changes.added:
             if _is_disputing(atom):
                 self.disputable += 1
                 self.epoch += 1
         moved = [*changes.added, *(atom for atom in changes.touched if self.program.holds(atom))]
+        versions, shown, hidden = self.versions, self.shown, {}
         for atom in moved:
-            self.versions[atom.predicate] = self.versions.get(atom.predicate, 0) + 1
-            if not is_board_word(atom.predicate):
-                self.shown.pop(atom, None)
-                self.shown[atom] = Shown(atom)
-            if atom not in self.by_atom:
-                self.derived_ids["derived:" + atom.identity()] = atom
+            predicate = atom.predicate
+            versions[predicate] = versions.get(predicate, 0) + 1
+            if predicate not in hidden:
+                hidden[predicate] = is_board_word(predicate)
+            if not hidden[predicate]:
+                shown.pop(atom, None)
+                shown[atom] = Shown(atom)
         return moved, list(changes.removed)
 
     def discard(self) -> None:

@@ -32,7 +32,7 @@ FIXED_BYTES = 120             # total, truncated and the brackets of nodes
 # Shares of a byte bound. Actions beyond theirs are name-only, up to the second share; other rows are left out.
 ACTIONS_SHARE, NAMES_SHARE, GAPS_SHARE, LEAVES_SHARE, DIRECTORY_SHARE = 0.3, 0.08, 0.3, 0.12, 0.1
 NODE_BYTES_MIN = 100          # no node is smaller
-NODES_SKIPPED_MAX = 200       # nodes too large for what is left, before the search for smaller ones ends
+NODES_SKIPPED_MAX = 8         # nodes too large for what is left, before the search for smaller ones ends
 
 _NO_GAPS: list[dict] = []
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

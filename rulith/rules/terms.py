@@ -32,13 +32,9 @@ def is_variable(value: object) -> bool:
     return isinstance(value, str) and value[:1] == "?" and value[1:].strip() != ""
 
 
-def _typed(value: Scalar) -> object:
-    """`value` so that == follows typed identity: booleans leave the numbers."""
-    return (value,) if value.__class__ is bool else value
-
-
-def _typed_arguments(args: Arguments) -> tuple:
-    return tuple((name, _typed(value)) for name, value in args)
+def _same_arguments(left: Arguments, right: Arguments) -> bool:
+    """Equal names and values, where True is not 1."""
+    return left == right and all([(a.__class__ is bool) == (b.__class__ is bool) for (_, a), (_, b) in zip(left, right)])
 
 
 def scalar_text(value: Scalar) -> str:
@@ -73,14 +69,12 @@ class Atom:
     def arguments(self) -> dict[str, Scalar]:
         return dict(self.args)
 
-    def _key(self) -> tuple:
-        return self.predicate, self.negated, _typed_arguments(self.args)
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Atom) and self._key() == other._key()
+        return (isinstance(other, Atom) and self.predicate == other.predicate and self.negated == other.negated
+                and _same_arguments(self.args, other.args))
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash((self.predicate, self.args))   # 1 and True share a hash; __eq__ tells them apart
 
     def text(self) -> str:
         """`p(a=1, b=x)`, `not p()`."""
@@ -134,14 +128,12 @@ class Literal:
     def atom(self) -> Atom:
         return Atom(self.predicate, self.args, self.negated)
 
-    def _key(self) -> tuple:
-        return self.predicate, self.negated, self.naf, _typed_arguments(self.args)
-
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and self._key() == other._key()
+        return (isinstance(other, Literal) and self.predicate == other.predicate and self.negated == other.negated
+                and self.naf == other.naf and _same_arguments(self.args, other.args))
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash((self.predicate, self.args))
 
     def text(self) -> str:
         mark = ("naf " if self.naf else "") + ("not " if self.negated else "")

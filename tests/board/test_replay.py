@@ -72,7 +72,7 @@ def fingerprint(board) -> str:
     parts = [board.closure_digest(), state.revision, state.generation, list(state.facts), list(state.rules), list(state.goals),
              list(state.agent_actions), list(state.aggregates), [case.row() for case in state.cases.values()], list(state.roots),
              [atom.text() for atom in state.shown], [[atom.text(), list(ids)] for atom, ids in state.by_atom.items()],
-             sorted(state.versions.items()), sorted(state.derived_ids)]
+             sorted(state.versions.items())]
     return hashlib.sha256(canonical_text(parts).encode()).hexdigest()
 
 
