@@ -118,3 +118,18 @@ def test_the_environment_wins_and_a_saved_key_stays_with_its_service(profile):
     assert "RULITH_MODEL_KEY" not in found and "PATH" not in found
     named = agent_environment(profile, {"RULITH_MODEL_URL": "https://elsewhere.example/v1", "RULITH_MODEL_KEY": "sk-own"}, "u")
     assert named["RULITH_MODEL_KEY"] == "sk-own"
+
+
+def test_a_profile_without_a_token_is_named(worked_home):
+    home = Home(worked_home)
+    create_profile(home, "empty")
+    try:
+        done = cron(worked_home, "--profile", "empty", "--case-type", "verified_calculation", "--json", "--quiet", "go")
+    finally:
+        registry = json.loads(home.registry.read_text())
+        registry["instances"] = [row for row in registry["instances"] if row["name"] != "empty"]
+        home.registry.write_text(json.dumps(registry))
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["errorCode"]) == (1, "home_incomplete")
+    assert "'empty'" in document["message"]
+    assert read_live(home.gateway_json) is None

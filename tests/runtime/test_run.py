@@ -299,3 +299,19 @@ def test_a_chat_survives_an_error_of_the_model_service(tmp_path):
         done = door(tmp_path=tmp_path, text="hi\nhi\n/quit\n", RULITH_URL=gateway.url, RULITH_TOKEN=TOKEN, RULITH_MODEL_URL=model.url)
     assert done.returncode == 0
     assert "HTTP 500" in done.stdout and "Here again." in done.stdout
+
+
+def test_a_model_service_that_is_not_there_ends_with_status_14(run_job):
+    result = run_job(CalculationBoard(), Options("go"), env={"RULITH_MODEL_URL": "http://127.0.0.1:9"})
+    assert (result.exit, result.document()["errorCode"]) == (14, "model_unreachable")
+
+
+@pytest.mark.parametrize("answer, status, code", [
+    (Raw(503, b"starting"), 14, "gateway_unreachable"), (Raw(500, b"oops"), 1, "surface_answer"), (Raw(404, b"no"), 1, "surface_answer"),
+    (Raw(200, b"<html>", {"content-type": "text/html"}), 1, "surface_answer"), (Raw(200, {"jsonrpc": "2.0", "id": 5, "result": {}}), 1, "surface_answer")])
+def test_a_gateway_that_answers_something_else_is_told_apart_from_none(run_job, answer, status, code):
+    def before(gateway):
+        gateway.initialize = answer
+
+    result = run_job(CalculationBoard(), before=before)
+    assert (result.exit, result.document()["errorCode"]) == (status, code)
