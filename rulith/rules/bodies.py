@@ -86,6 +86,11 @@ class Body:
         needs = frozenset(self.term(name) for name in safety.inputs(literal))
         self.guards.append(Guard(index, literal.predicate, terms, self.term(result) if arithmetic else None, needs))  # type: ignore[arg-type]
 
+    def structure(self) -> tuple:
+        """Joins and guards without names and values: what the code for a body depends on."""
+        guards = tuple([(g.index, g.name, g.terms, g.result) for g in self.guards])
+        return tuple([(j.index, j.terms) for j in self.joins]), guards, len(self.constants)
+
     def terms(self, literal: Literal) -> tuple[int, ...]:
         return tuple(self.term(value) for _, value in literal.args)
 

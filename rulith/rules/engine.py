@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
@@ -26,7 +26,7 @@ from rulith.rules.bodies import Body, Guard, Join
 from rulith.rules.generate import compiled
 from rulith.rules.heads import RuleHead
 from rulith.rules.journal import Journal
-from rulith.rules.relations import Key, Relation, Relations, Row, Sign
+from rulith.rules.relations import SMALL, Key, Relation, Relations, Row, Sign
 from rulith.rules.strata import stratify
 from rulith.rules.terms import Rule
 from rulith.rules.values import Values
@@ -273,7 +273,7 @@ class Engine:
         self.derived_count -= 1
 
     # who cites whom, kept per rule head and literal once something was deleted under it
-    def citers(self, head: RuleHead, slot: int) -> dict[Row, list[Key]]:
+    def citers(self, head: RuleHead, slot: int) -> dict[Row, Sequence[Key]]:
         """The head's conclusions by the row they cite in `slot`; entries may be stale, none is missing."""
         relation = head.relation
         if relation.cited > 4 * len(relation.rows) + 1_024:
@@ -284,7 +284,7 @@ class Engine:
             self._cite(relation, relation.rows, head.number, slot, found)
         return found
 
-    def _cite(self, relation: Relation, keys: Iterable[Key], number: int, slot: int, cited: dict[Row, list[Key]]) -> None:
+    def _cite(self, relation: Relation, keys: Iterable[Key], number: int, slot: int, cited: dict[Row, Sequence[Key]]) -> None:
         rows, count = relation.rows, 0
         for key in keys:
             support = rows[key]
@@ -293,9 +293,11 @@ class Engine:
                 row = support[slot]
                 listed = cited.get(row)
                 if listed is None:
-                    cited[row] = [key]
+                    cited[row] = (key,)
+                elif listed.__class__ is list:
+                    listed.append(key)  # type: ignore[union-attr]
                 else:
-                    listed.append(key)
+                    cited[row] = (*listed, key) if len(listed) < SMALL else [*listed, key]
         relation.cited += count
 
     # the digest of everything that holds

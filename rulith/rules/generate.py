@@ -67,17 +67,36 @@ class Task:
     limited: bool = True
 
 
+    def shape(self) -> tuple:
+        """What the source depends on; tasks of one shape share their function."""
+        start = self.start.index if isinstance(self.start, (Join, Guard)) else self.start
+        return (self.mode, start, self.head, self.wide, self.recursive, self.given, self.limited, self.body.structure())
+
+
 def write(task: Task) -> tuple[str, list[Access]]:
     """The source of `run(delta, rows, out, R, limit, values, constants, accesses)` and its accesses."""
     writer = _Writer(task)
     return writer.text(), writer.accesses
 
 
+_functions: dict[tuple, tuple[Callable, list[Access]]] = {}
 _compiled: dict[str, Callable] = {}
 
 
+def function_of(task: Task) -> tuple[Callable, list[Access]]:
+    """The function for a task, written once per shape and process."""
+    shape = task.shape()
+    found = _functions.get(shape)
+    if found is None:
+        if len(_functions) >= _COMPILED_MAX:
+            _functions.clear()
+        source, accesses = write(task)
+        found = _functions[shape] = compiled(source), accesses
+    return found
+
+
 def compiled(source: str) -> Callable:
-    """The function that `source` defines; equal sources share it."""
+    """The function `run` that `source` defines; equal sources share it."""
     found = _compiled.get(source)
     if found is None:
         if len(_compiled) >= _COMPILED_MAX:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from rulith.base.errors import Refused
 from rulith.rules.bodies import Body, Guard, Join
 from rulith.rules.builtins import BUILTINS
-from rulith.rules.generate import Access, Explosion, Task, compiled, write
+from rulith.rules.generate import Access, Explosion, Task, function_of
 from rulith.rules.relations import Key, Relation, Relations, Row, Shape, Sign
 from rulith.rules.terms import Literal, Rule
 from rulith.rules.values import Values
@@ -45,8 +45,7 @@ class _Reader:
         place = start.index if isinstance(start, (Join, Guard)) else start
         found = self._functions.get((mode, place))
         if found is None:
-            source, accesses = write(self.task(mode, start))
-            found = self._functions[mode, place] = compiled(source), accesses
+            found = self._functions[mode, place] = function_of(self.task(mode, start))
         return found[0], tuple([self._reach(access) for access in found[1]])
 
     def _reach(self, access: Access) -> object:

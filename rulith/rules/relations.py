@@ -13,13 +13,18 @@ comes first may not depend on whether an index existed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from operator import itemgetter
 
 Key = tuple  # of interned values
 Row = tuple  # a key, or projected values + (relation number, key)
 Sign = tuple[str, bool]  # predicate, negated
+Bucket = "tuple[Row, ...] | dict[Row, None]"
+
+# Most buckets stay small. A tuple is a quarter of a dict's size and, holding only tuples of
+# integers, soon leaves the cycle collector's rounds; beyond this many rows a dict removes faster.
+SMALL = 8
 
 _NO_ROWS: dict = {}
 
@@ -39,7 +44,7 @@ class Relation:
         self.born: dict[Key, int] | None = None   # order among sibling relations, if there are any
         self.fresh: list[Key] = []                # rows the indexes do not hold yet; always the last of `rows`
         self.live: list[Feed] = []                # indexes fed by this relation
-        self.citers: dict[tuple[int, int], dict[Row, list[Key]]] = {}   # (head, slot) -> cited row -> keys
+        self.citers: dict[tuple[int, int], dict[Row, Sequence[Key]]] = {}   # (head, slot) -> cited row -> keys
         self.cited = 0                            # entries in `citers`, stale ones included
         self.uses: dict[int, tuple[list, list]] = {}
         self.uses_version = -1
@@ -65,19 +70,29 @@ class Feed:
             row = key if row_of is None else row_of(key)
             bucket = buckets.get(at)
             if bucket is None:
-                buckets[at] = {row: None}
+                buckets[at] = (row,)
+            elif bucket.__class__ is dict:
+                bucket[row] = None  # type: ignore[index]
+            elif len(bucket) < SMALL:
+                buckets[at] = (*bucket, row)
             else:
-                bucket[row] = None
+                grown = buckets[at] = dict.fromkeys(bucket)
+                grown[row] = None
 
     def remove(self, keys: Iterable[Key]) -> None:
         buckets, key_of, row_of = self.index.buckets, self.key_of, self.row_of
         for key in keys:
             at = key_of(key)
             bucket = buckets.get(at)
-            if bucket is not None:
-                bucket.pop(key if row_of is None else row_of(key), None)
-                if not bucket:
-                    del buckets[at]
+            if bucket is None:
+                continue
+            row = key if row_of is None else row_of(key)
+            if bucket.__class__ is dict:
+                bucket.pop(row, None)  # type: ignore[union-attr]
+            else:
+                bucket = buckets[at] = tuple([other for other in bucket if other != row])
+            if not bucket:
+                del buckets[at]
 
 
 def _picker(places: list[int]) -> Callable[[Key], object]:
@@ -101,7 +116,7 @@ class Index:
     def __init__(self, shape: Shape, positions: tuple[int, ...]) -> None:
         self.shape = shape
         self.positions = positions
-        self.buckets: dict[object, dict[Row, None]] = {}
+        self.buckets: dict[object, Bucket] = {}
 
 
 class Shape:
