@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,10 +23,21 @@ def wheels() -> Path:
 
 
 @pytest.fixture(scope="session")
-def pyz(wheels: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a build reads, copied once: an edit made during the run must not look like a difference."""
+    folder = tmp_path_factory.mktemp("sources")
+    for name in ("rulith", "protocol", "examples"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("build_pyz.py", "requirements-bundle.txt", "pyproject.toml", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def pyz(wheels: Path, sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("built") / "rulith.pyz"
     done = subprocess.run(
-        [sys.executable, "build_pyz.py", "--wheels", str(wheels), "--out", str(out)], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "build_pyz.py", "--wheels", str(wheels), "--out", str(out)], cwd=sources, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return out

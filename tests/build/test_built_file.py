@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
 BARE = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
 
 
@@ -30,26 +29,27 @@ def identity(pyz: Path, cwd: Path, **more) -> dict:
     return json.loads(done.stdout)
 
 
-def test_the_manifest_and_the_file_itself_say_the_same(pyz, tmp_path):
+def test_the_manifest_and_the_file_itself_say_the_same(pyz, sources, tmp_path):
     manifest = json.loads(pyz.with_name("artifact-manifest.json").read_text("utf-8"))
     assert identity(pyz, tmp_path) == manifest
     data = pyz.read_bytes()
     assert manifest["size"] == len(data) <= 1_000_000
     assert manifest["sha256"] == hashlib.sha256(data).hexdigest()
     for name, digest in manifest["contracts"].items():
-        content = (ROOT / "protocol" / f"{name}-contract.json").read_bytes()
+        content = (sources / "protocol" / f"{name}-contract.json").read_bytes()
         assert digest == "sha256:" + hashlib.sha256(content).hexdigest()
 
 
-def test_one_build_equals_another(pyz, wheels, tmp_path):
+def test_one_build_equals_another(pyz, sources, wheels, tmp_path):
     """Another folder, umask, time zone, hash seed and offline wheels: the same bytes."""
-    copy = tmp_path / "wheels elsewhere"
+    copy, elsewhere = tmp_path / "wheels elsewhere", tmp_path / "another folder"
     shutil.copytree(wheels, copy)
+    shutil.copytree(sources, elsewhere)
     out = tmp_path / "again" / "rulith.pyz"
     done = subprocess.run(
         [sys.executable, "-c", "import os, runpy, sys; os.umask(0o077); sys.argv[1:] = sys.argv[1:]; "
          "runpy.run_path('build_pyz.py', run_name='__main__')", "--wheels", str(copy), "--out", str(out)],
-        cwd=ROOT, env={**os.environ, "TZ": "Asia/Kathmandu", "PYTHONHASHSEED": "7", "http_proxy": "http://127.0.0.1:9"},
+        cwd=elsewhere, env={**os.environ, "TZ": "Asia/Kathmandu", "PYTHONHASHSEED": "7", "http_proxy": "http://127.0.0.1:9"},
         capture_output=True, text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
