@@ -465,7 +465,10 @@ class Connection(asyncio.Protocol, Presence):
             return
         self.deadline = self.loop.time() + self.shared.limits.linger_s
         self.transport.resume_reading()
-        self.transport.write_eof()
+        try:
+            self.transport.write_eof()
+        except OSError:
+            self.transport.abort()                # reset by the client, which asyncio has not been told yet
 
     def expire(self) -> None:
         """The deadline passed: a slow head or body gets 408, an idle connection just ends."""
