@@ -331,8 +331,8 @@ def closing_record(state: BoardState, case: Case, rows: Sequence[Mapping]) -> di
         if node["id"] not in seen:
             seen.add(node["id"])
             facts.append({name: value for name, value in node.items() if name not in ("premises", "computed")})
-    for fact in state.facts.values():
-        if fact.case_id == case.case_id and fact.origin != LAW and fact.id not in seen:
+    for fact in state.facts_of(case.case_id):
+        if fact.origin != LAW and fact.id not in seen:
             seen.add(fact.id)
             facts.append(fact_node(state, fact))
     return {"leaves": [dict(row) for row in rows], "conclusions": conclusions, "facts": facts[:HISTORY_FACTS_MAX],
@@ -343,9 +343,9 @@ def _take_away(state: BoardState, case: Case) -> None:
     """Remove the Case's own words, an exploration's facts, and every rule the Agent added under it."""
     for rule_id in [rule_id for rule_id, info in state.rules.items() if info.case_id == case.case_id]:
         state.drop_rule(rule_id)
-    for fact_id in [fact.id for fact in state.facts.values()
-                    if fact.case_id == case.case_id and (fact.origin == LAW or fact.local)]:
-        state.remove_fact(fact_id)
+    for fact in state.facts_of(case.case_id):
+        if fact.origin == LAW or fact.local:
+            state.remove_fact(fact.id)
     for book in (state.goals, state.agent_actions, state.aggregates):
         for key in [key for key, each in book.items() if each.case_id == case.case_id]:
             state.journal.drop(book, key)

@@ -63,6 +63,13 @@ class Journal:
             self._undo.append(restore)
         del mapping[key]
 
+    def forget(self, mapping: dict, key: object) -> None:
+        """Remove a key of a dictionary whose order nobody reads; taken back, it stands at the end."""
+        if self._undo is not None:
+            before = mapping[key]
+            self._undo.append(lambda: mapping.__setitem__(key, before))
+        del mapping[key]
+
     def set(self, owner: object, name: str, value: object) -> None:
         if self._undo is not None:
             before = getattr(owner, name)

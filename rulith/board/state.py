@@ -10,7 +10,7 @@ Refuses to know: who may change what (gates.py) and what is shown (views.py).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rulith.board.machine import Journal
 from rulith.board.release import ActionSpec, CaseType, Release
@@ -38,6 +38,7 @@ class Fact:
     local: bool                  # an exploration's own; goes when its Case closes
     by: Mapping                  # proof node member `by`
     at: str
+    seq: int = 0                 # set by add_fact; the order of writing, since the dictionary's own may move
 
 
 @dataclass(frozen=True)
@@ -166,8 +167,9 @@ class BoardState:
         self.journal = journal
         self.program = Program()
         self.tx = None                                     # the open transaction while a command runs
-        self.facts: dict[str, Fact] = {}
-        self.by_atom: dict[Atom, tuple[str, ...]] = {}
+        self.facts: dict[str, Fact] = {}                   # unordered: read in order through facts_of
+        self.by_atom: dict[Atom, tuple[str, ...]] = {}     # unordered
+        self.last_seq = 0
         self.rules: dict[str, RuleInfo] = {}
         self.goals: dict[str, Goal] = {}
         self.agent_actions: dict[str, AgentAction] = {}
@@ -198,7 +200,8 @@ class BoardState:
 
     def add_fact(self, fact: Fact) -> None:
         held = self.by_atom.get(fact.atom, ())
-        self.journal.put(self.facts, fact.id, fact)
+        self.journal.set(self, "last_seq", self.last_seq + 1)
+        self.journal.put(self.facts, fact.id, replace(fact, seq=self.last_seq))
         self.journal.put(self.by_atom, fact.atom, (*held, fact.id))
         if held:
             self.changes.touched[fact.atom] = None
@@ -212,12 +215,12 @@ class BoardState:
     def remove_fact(self, fact_id: str) -> None:
         fact = self.facts[fact_id]
         left = tuple(each for each in self.by_atom[fact.atom] if each != fact_id)
-        self.journal.drop(self.facts, fact_id)
+        self.journal.forget(self.facts, fact_id)
         if left:
             self.journal.put(self.by_atom, fact.atom, left)
             self.changes.touched[fact.atom] = None
             return
-        self.journal.drop(self.by_atom, fact.atom)
+        self.journal.forget(self.by_atom, fact.atom)
         self.tx.retract_fact(fact.atom)
         self.changes.remove(fact.atom)
 
@@ -237,6 +240,10 @@ class BoardState:
                 changes.add(atom)
             else:
                 changes.touched[atom] = None
+
+    def facts_of(self, case_id: str) -> list[Fact]:
+        """What was written under a Case, in order of writing."""
+        return sorted((fact for fact in self.facts.values() if fact.case_id == case_id), key=lambda fact: fact.seq)
 
     def strongest(self, atom: Atom) -> Fact | None:
         """The strongest reason to hold a base atom; the earliest of equals."""

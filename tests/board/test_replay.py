@@ -69,9 +69,9 @@ def steps(play, rng, count):
 def fingerprint(board) -> str:
     """Everything lasting a Board holds, with its order."""
     state = board.state
-    parts = [board.closure_digest(), state.revision, state.generation, list(state.facts), list(state.rules), list(state.goals),
+    parts = [board.closure_digest(), state.revision, state.generation, [fact.id for fact in sorted(state.facts.values(), key=lambda fact: fact.seq)], state.last_seq, list(state.rules), list(state.goals),
              list(state.agent_actions), list(state.aggregates), [case.row() for case in state.cases.values()], list(state.roots),
-             [atom.text() for atom in state.shown], [[atom.text(), list(ids)] for atom, ids in state.by_atom.items()],
+             [atom.text() for atom in state.shown], sorted([atom.text(), list(ids)] for atom, ids in state.by_atom.items()),
              sorted(state.versions.items())]
     return hashlib.sha256(canonical_text(parts).encode()).hexdigest()
 
