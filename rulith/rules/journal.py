@@ -6,18 +6,16 @@ depend on either, and a ledger that never saw the refused batch must replay to t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from rulith.rules.engine import Engine
 from rulith.rules.relations import Key, Relation
-
-if TYPE_CHECKING:
-    from rulith.rules.engine import Engine
 
 
 class Journal:
     """Written as things change; `undo` restores, newest first."""
 
     def __init__(self, engine: Engine) -> None:
+        assert engine.journal is None, "one transaction at a time"
+        engine.journal = self
         self.engine = engine
         self.bases: list[tuple[Relation, Key, bool]] = []              # was it base before?
         self.supports: list[tuple[Relation, Key, tuple | None]] = []   # the support it had

@@ -17,8 +17,10 @@ from rulith.base.limits import STRING_BYTES_MAX
 from rulith.rules import explain, safety
 from rulith.rules.bodies import Body
 from rulith.rules.builtins import BUILTINS
-from rulith.rules.engine import Change, Engine, Limits
+from rulith.rules.closing import Change, close
+from rulith.rules.engine import Engine, Limits
 from rulith.rules.heads import Query
+from rulith.rules.journal import Journal
 from rulith.rules.proofs import FunctionalConflict, Lack, Node, Support
 from rulith.rules.relations import Key, Relation
 from rulith.rules.terms import Atom, Literal, Rule, Scalar, is_variable
@@ -124,7 +126,7 @@ class Tx:
         Refuses NOT_STRATIFIABLE, JOIN_EXPLOSION, CLOSURE_DIVERGED, CONCAT_OPERAND,
         resource_limit; after a refusal only leaving the transaction by it is meaningful.
         """
-        return Delta(self._engine, self._engine.close())
+        return Delta(self._engine, close(self._engine))
 
 
 class Program:
@@ -156,12 +158,12 @@ class Program:
     def transaction(self) -> Iterator[Tx]:
         """Open the Program for changes; it closes over them at the end, or rolls back on any exception."""
         engine = self._engine
-        journal = engine.begin()
+        journal = Journal(engine)
         try:
             yield Tx(engine)
             assert engine.sound, "a refused closing must leave the transaction"
             if engine.has_pending():
-                engine.close()
+                close(engine)
         except BaseException:
             journal.undo()
             raise
