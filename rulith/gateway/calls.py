@@ -127,10 +127,10 @@ class ToolCalls:
 
     async def _run(self, session: Session, call: Call, tool: str, arguments: object,
                    admitted: Callable[[int], None]) -> dict | None:
-        self.acknowledge(session)
         try:
             self._check_input(tool, arguments)
             if tool == READ_TOOL:
+                self.acknowledge(session)
                 return await self._query(session, arguments)
             self.authority.check_writable()
             self.expire_decision(session.agent_id)
@@ -140,6 +140,7 @@ class ToolCalls:
             if tool == ARTIFACT_TOOL:
                 raise Refused("artifact_unavailable", ref=arguments["ref"])
         except Refused as refusal:
+            self.acknowledge(session)
             return await self.refuse_unexecuted(session, call, tool, refusal)
         if tool == "ApplyAction":
             return await self._apply_action(session, call, arguments, admitted)
@@ -176,7 +177,11 @@ class ToolCalls:
             settled = {"state": REFUSED, "result": public, "summary": refusal.teaching[:500], "reason": refusal.teaching[:500]}
         ordinal = state.operations.last_ordinal + 1
         case_ids = affected or self._case_ids(state, tool, arguments)
+        acknowledged = []
+        if state.operations.needs_acknowledgement(session.id):
+            acknowledged = [{"kind": "acknowledge", "session": session.id}]
         self.authority.command_operation(session.agent_id, {"kind": "several", "commands": [
+            *acknowledged,          # the arrival of this very call; one row says both
             {"kind": "admit", "tool": tool, "label": call_label(tool, arguments), "session": session.id,
              "caseIds": case_ids, "settled": settled},
             {"kind": "deliver", "ordinal": ordinal, "session": session.id}]})
@@ -223,6 +228,7 @@ class ToolCalls:
             if target is not None:
                 command["target"] = target
             return await self._settle_at_once(session, call, "ApplyAction", arguments, command, admitted)
+        self.acknowledge(session)
         call.ordinal = self._admit(session, arguments, plan)
         await self.authority.settled()
         admitted(call.ordinal)

@@ -61,7 +61,8 @@ class Console:
 
     def head_check(self, request: Request) -> Response | None:
         if is_foreign_page(request) or is_foreign_host(request):
-            return json_response(403, {"ok": False, "errorCode": "not_authorized", "teaching": "Pages of another origin may not act here."})
+            teaching = "Pages of another origin may not act here."
+            return json_response(403, {"ok": False, "errorCode": "not_authorized", "teaching": teaching})
         request.body_bytes_max = LOCAL_API_BODY_BYTES_MAX
         return None
 

@@ -42,10 +42,12 @@ class LocalApi:
     def head_check(self, request: Request) -> Response | None:
         """401 without the device grant; an Agent's token or a Connection key is none."""
         token, kept = bearer(request), self.authority.registry.device_grant_hash
-        if is_foreign_page(request) or is_foreign_host(request) or token is None or not kept or not hmac.compare_digest(token_hash(token), kept):
+        foreign = is_foreign_page(request) or is_foreign_host(request)
+        if foreign or token is None or not kept or not hmac.compare_digest(token_hash(token), kept):
             return refused(Refused("device_grant_required"))
         if request.method != "GET":
-            return json_response(405, {"ok": False, "errorCode": "bad_command", "teaching": "This address is read with GET."}, [("allow", "GET")])
+            teaching = "This address is read with GET."
+            return json_response(405, {"ok": False, "errorCode": "bad_command", "teaching": teaching}, [("allow", "GET")])
         return None
 
     async def handle(self, request: Request) -> Response:
@@ -77,7 +79,8 @@ class LocalApi:
             "agents": [{"id": each["id"], "name": each["name"]} for each in registry.agents.values()],
             "connections": [self._connection(each) for each in registry.connections.values()],
             "cases": [{"agentId": agent_id, **row, "receipt": row["caseId"] in state.receipts}
-                      for agent_id, state in self.authority.agents.items() for row in state.board.cases()[: -CASES_LISTED_MAX - 1 : -1]],
+                      for agent_id, state in self.authority.agents.items()
+                      for row in state.board.cases()[: -CASES_LISTED_MAX - 1 : -1]],
             "operations": self.operations(),
             "decisions": self.decisions(),
             "passphraseSet": registry.passphrase is not None,

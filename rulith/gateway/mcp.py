@@ -90,8 +90,8 @@ class McpSurface:
             body = {**error_body(None, REFUSED_HERE, refusal.teaching, data), "teaching": refusal.teaching}
             return _json(401, body, [("www-authenticate", "Bearer")])
         if request.method not in ("POST", "DELETE"):
-            return _json(405, error_body(None, REFUSED_HERE, "This gateway serves POST and DELETE here; streams are not resumed."),
-                         [("allow", "POST, DELETE")])
+            message = "This gateway serves POST and DELETE here; streams are not resumed."
+            return _json(405, error_body(None, REFUSED_HERE, message), [("allow", "POST, DELETE")])
         return None
 
     def _agent(self, request: Request) -> str | None:
@@ -163,8 +163,8 @@ class McpSurface:
             return await self._tools_call(session, message, request)
         if message.method == "ping":
             self.calls.acknowledge(session)
-            form = self.calls.state_form(session)
-            return _answer(200, session, result_body(message.id, {"_meta": {SURFACE: {**self._meta(session), "operations": form}}}))
+            meta = {**self._meta(session), "operations": self.calls.state_form(session)}
+            return _answer(200, session, result_body(message.id, {"_meta": {SURFACE: meta}}))
         if message.method == "tools/list":
             self.calls.acknowledge(session)
             return _answer(200, session, result_body(message.id, {"tools": self._tools, "_meta": {SURFACE: self._meta(session)}}))
@@ -240,7 +240,8 @@ class McpSurface:
             message = jsonrpc.read_message(loose)
         except (Refused, ValueError, RecursionError):
             return _json(400, jsonrpc.error_of(refusal))
-        if not isinstance(message, jsonrpc.Request) or message.method != "tools/call" or message.params.get("name") not in self.calls.names:
+        is_call = isinstance(message, jsonrpc.Request) and message.method == "tools/call"
+        if not is_call or message.params.get("name") not in self.calls.names:
             return _json(400, jsonrpc.error_of(refusal))
         session = self.sessions.find(agent_id, request.headers.get("mcp-session-id"), message.id)
         self.sessions.check_current(session, message.id)
@@ -289,5 +290,6 @@ def _json(status: int, body: dict, headers: list[tuple[str, str]] = []) -> Respo
 
 def _unavailable(request_id: object, session: Session | None = None) -> Response:
     """The store failed: the caller learns that the outcome is not known, and nothing more."""
-    body = error_body(request_id, jsonrpc.INTERNAL_ERROR, "The outcome could not be made durable.", {"reason": "store_unavailable"})
+    body = error_body(request_id, jsonrpc.INTERNAL_ERROR, "The outcome could not be made durable.",
+                      {"reason": "store_unavailable"})
     return Response(503, _headers(session, "application/json"), jsonrpc.encode(body))

@@ -42,7 +42,9 @@ async def http(port: int, method: str, path: str, headers: dict | list = (), bod
     """One request on a connection of its own; the answer read to its end."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     rows = list(headers.items()) if isinstance(headers, dict) else list(headers)
-    lines = [f"{method} {path} HTTP/1.1", f"host: 127.0.0.1:{port}", "connection: close"]
+    lines = [f"{method} {path} HTTP/1.1", "connection: close"]
+    if "host" not in dict(rows):
+        lines.append(f"host: 127.0.0.1:{port}")
     if body is not None:
         lines.append(f"content-length: {len(body)}")
     lines += [f"{name}: {value}" for name, value in rows]

@@ -250,6 +250,9 @@ def test_the_page_runs_without_inline_script_or_style_and_asks_no_other_origin(p
         page = (await kit.http(world.port, "GET", "/console/")).body.decode()
         assert "<style" not in page and not re.search(r"\son\w+=", page) and not re.search(r"<script(?![^>]*src=)", page)
         assert (await kit.http(world.port, "GET", "/console/../ledger.db")).status == 404
+        for path in ("/console/", "/console/api/state", "/local/state"):       # a rebound name is another site
+            rebound = await kit.http(world.port, "GET", path, {"host": f"evil.example:{world.port}", "authorization": f"Bearer {world.device}"})
+            assert rebound.status in (400, 401, 403), path
         foreign = await kit.http(world.port, "POST", "/console/api/sign-in", {"origin": "http://evil.example"}, b"{}")
         assert foreign.status == 403
 
