@@ -19,7 +19,7 @@ from types import ModuleType
 BUNDLES = {
     "mcp-contract.json": (
         "rulith-mcp-contract-bundle/v1",
-        ("mcp/tools.json", "mcp/surface.json", "mcp/results.json", "codes.json", "board-words.json"),
+        ("mcp/tools.json", "mcp/surface.json", "mcp/results.json", "mcp/vectors.json", "codes.json", "board-words.json"),
     ),
     "worker-contract.json": (
         "rulith-worker-contract-bundle/v1",

@@ -1,37 +1,22 @@
-"""The event stream codec. Duty: WHATWG event streams; the MCP surface, SSE reading rules."""
+"""The event stream codec. Duty: protocol/mcp/vectors.json "streams"; WHATWG event streams; the MCP surface, SSE reading rules."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rulith.base.errors import Refused
+from rulith.wire.contract import MCP_BUNDLE, load_bundle
 from rulith.wire.sse import EventStream, StreamEvent, encode_comment, encode_event
 
+VECTORS = json.loads(load_bundle(MCP_BUNDLE).files["protocol/mcp/vectors.json"])["streams"]
 CASES = [
-    ("one event", b"data: a\n\n", [StreamEvent("a")]),
-    ("no space after the colon", b"data:x\n\n", [StreamEvent("x")]),
-    ("only one space is taken", b"data:  x\n\n", [StreamEvent(" x")]),
-    ("CR ends a line", b"data: a\r\rdata: b\r\r", [StreamEvent("a"), StreamEvent("b")]),
-    ("CRLF is one end", b"data: a\r\ndata: b\r\n\r\n", [StreamEvent("a\nb")]),
-    ("mixed ends", b"data: a\r\ndata: b\rdata: c\n\r\n", [StreamEvent("a\nb\nc")]),
-    ("a mark at the start", b"\xef\xbb\xbfdata: a\n\n", [StreamEvent("a")]),
-    ("a mark later is data", b"data: \xef\xbb\xbf\n\n", [StreamEvent("\ufeff")]),
-    ("data lines join", b"data: a\ndata\ndata: b\n\n", [StreamEvent("a\n\nb")]),
-    ("comments say nothing", b": hi\n\ndata: a\n:x\n\n", [StreamEvent("a")]),
-    ("a named event with an id", b"event: tick\nid: 7\ndata: a\n\n", [StreamEvent("a", "tick", "7")]),
-    ("the name ends with its event", b"event: t\ndata: a\n\ndata: b\n\n", [StreamEvent("a", "t"), StreamEvent("b")]),
-    ("an id alone moves the cursor", b"id: 9\n\n", [StreamEvent("", id="9")]),
-    ("an id with NUL is ignored", b"id: 9\0\ndata: a\n\n", [StreamEvent("a")]),
-    ("retry in milliseconds", b"retry: 250\ndata: a\n\n", [StreamEvent("a", retry_ms=250)]),
-    ("retry that is no number", b"retry: 1s\ndata: a\n\n", [StreamEvent("a")]),
-    ("other scripts' digits are no number", "retry: ٣\ndata: a\n\n".encode(), [StreamEvent("a")]),
-    ("unknown fields", b"data: a\nfoo: b\nbar\n\n", [StreamEvent("a")]),
-    ("an event without data is none", b"event: t\n\ndata: a\n\n", [StreamEvent("a")]),
-    ("no blank line at the end", b"data: a\n\ndata: b", [StreamEvent("a"), StreamEvent("b")]),
-    ("a broken character", b"data: \xc3\n\n", [StreamEvent("\ufffd")]),
-    ("letters of several bytes", "data: é😀\n\n".encode(), [StreamEvent("é😀")]),
+    (row["name"], bytes.fromhex(row["hex"]),
+     [StreamEvent(event["data"], event["event"], event.get("id"), event.get("retryMs")) for event in row["events"]])
+    for row in VECTORS
 ]
 IDS = [name for name, _, _ in CASES]
 
