@@ -152,6 +152,21 @@ def test_an_existing_ledger_is_never_seeded_and_its_files_are_kept(play):
     play(story)
 
 
+def test_a_genesis_that_died_before_its_rows_is_taken_up_with_the_same_credentials(play):
+    """Files come first, the rows that make them valid are one commit."""
+    async def story(world):
+        token, connection = world.token, world.profile.connection_id
+        await world.stop()
+        for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
+            world.home.gateway.joinpath(name).unlink(missing_ok=True)
+        await world.start()
+        assert world.gateway.genesis and world.token == token and world.profile.connection_id == connection
+        await world.host().initialize()
+        assert (await world.worker().poll())["accepted"]
+
+    play(story, pollHoldMs=50)
+
+
 # --- the door, as a process
 
 
