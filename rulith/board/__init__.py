@@ -40,7 +40,8 @@ Board commands
     close_case          {root, disposition?, reason?, obligations: [label]}
         -> {caseId, root, disposition, certified}
 
-Board reads (no row): plan_action, view, proof, why_not, case_detail, case_history, cases, drive, receipt_facts.
+Board reads (no row): plan_action, view, query, proof, why_not, case_detail, case_history, cases, case, case_of_root,
+is_certified, drive, releases, receipt_facts, closure_digest. Views share parts with later views: read, never change.
 
 Operations commands
     admit         {tool, label, session, caseIds, plan?: ExternalPlan.record(), decision?: {id, kind},
@@ -52,8 +53,9 @@ Operations commands
     settle        {ordinal, state: done|failed|refused, result, summary, reason?, identity?}
     needs_person  {ordinal, reason}
     reconcile     {ordinal, outcome: happened|did_not|cannot_tell, result, summary, by, reason}
-    deliver       {ordinal, session, withheld?}  ;  acknowledge {session}  ;  void_delivery {ordinal, session}
-Operations reads: gate, strip, state_form, operation, unresolved, awaiting_worker, known_label.
+    deliver       {ordinal, session}  ;  acknowledge {session}  ;  void_delivery {ordinal, session}
+Operations reads: gate, strip, state_form, delivers, needs_acknowledgement, operation, by_invocation, unresolved,
+awaiting_worker, superseded; `call_label` names a call from its own input.
 
 Registry commands: see registry.py; each names its `authority`, which Registry judges.
 """

@@ -58,11 +58,23 @@ def is_agents_own(state: BoardState, spec: ActionSpec) -> bool:
     return state.actions.get(spec.id) is not spec
 
 
-def target_cases(state: BoardState, target: object, focus: Sequence[str]) -> list[Case]:
-    """The Cases an Action may be bound for: the target's own, else the running ones in focus."""
-    if target:
-        return [check_running(case_of_root(state, target))]
-    return writable_cases(state, focus)
+def target_cases(state: BoardState, spec: ActionSpec, target: object, focus: Sequence[str]) -> list[Case]:
+    """The Cases an Action may be bound for: the target's own, else the running ones in focus.
+
+    A Capability's Action is applied under its own Case Types only, an Agent's under the Case it was defined in.
+    """
+    found = [check_running(case_of_root(state, target))] if target else writable_cases(state, focus)
+    own = [case for case in found if _belongs(state, spec, case)]
+    if not own:
+        raise Refused("not_permitted", what=spec.id, why=f"{found[-1].root} is no Case it belongs to",
+                      instead="Open or focus a Case of its own Case Types.")
+    return own
+
+
+def _belongs(state: BoardState, spec: ActionSpec, case: Case) -> bool:
+    if spec.release:
+        return case.release is not None and case.release["digest"] == spec.release
+    return any(each.spec is spec and each.case_id == case.case_id for each in state.agent_actions.values())
 
 
 # --- binding ---------------------------------------------------------------------------
@@ -142,7 +154,7 @@ def unmet(state: BoardState, spec: ActionSpec, case: Case, args: Mapping[str, Sc
 
 
 def choose(state: BoardState, spec: ActionSpec, target: object, focus: Sequence[str], args: Mapping[str, Scalar]) -> Candidate:
-    cases = target_cases(state, target, focus)
+    cases = target_cases(state, spec, target, focus)
     found = candidates(state, spec, cases, args)
     if len(found) == 1:
         return found[0]
@@ -334,8 +346,9 @@ def apply_board_action(state: BoardState, command: Mapping, at: str, draw) -> di
 # --- rows of the view ------------------------------------------------------------------
 
 
-def action_row(state: BoardState, spec: ActionSpec, cases: Sequence[Case], paused: bool, policy: Policy) -> dict:
+def action_row(state: BoardState, spec: ActionSpec, running: Sequence[Case], paused: bool, policy: Policy) -> dict:
     """One row of the view's `actions`: readiness now, candidates for the focused Cases."""
+    cases = [case for case in running if _belongs(state, spec, case)]
     sources = [source.name for source in usable_sources(spec, policy)] if spec.is_external else []
     found = candidates(state, spec, cases, {}) if cases else []
     problem = setup_problem(spec, policy) if spec.is_external else None

@@ -17,7 +17,7 @@ from rulith.board.capability import CASE_TYPE, type_fits
 from rulith.board.proofs import fact_node, proof_tree
 from rulith.board.release import CaseType, Release
 from rulith.board.shapes import TIER_RANK, Mint
-from rulith.board.state import CLOSED, EXPLORATION, LAW, PAUSED, RUNNING, BoardState, Case, Fact
+from rulith.board.state import ATTESTED, CLOSED, EXPLORATION, LAW, PAUSED, RUNNING, BoardState, Case, Fact
 from rulith.board.words import (ACCEPTANCE, ACCEPTANCE_MET, CASE_CONTEXT, CASE_KEY, EXPLORATION_COMPLETED, GOAL_NODE,
                                 ROOT, SUBGOAL_OF)
 from rulith.rules.terms import Atom, Scalar, is_variable, normalise
@@ -301,7 +301,7 @@ def close_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict
     closed = replace(case, status=CLOSED, holds=(), disposition=disposition, reason=str(reason)[:REASON_MAX],
                      closed_at=at, certified=certified, closing=closing_record(state, case, rows))
     state.put_case(closed)
-    _take_away(state, case)
+    _take_away(state, closed)
     return {"caseId": case.case_id, "root": case.root, "disposition": disposition, "certified": certified}
 
 
@@ -340,11 +340,15 @@ def closing_record(state: BoardState, case: Case, rows: Sequence[Mapping]) -> di
 
 
 def _take_away(state: BoardState, case: Case) -> None:
-    """Remove the Case's own words, an exploration's facts, and every rule the Agent added under it."""
+    """Remove the Case's own words, an exploration's facts, and every rule the Agent added under it.
+
+    What Sources attested under a Case that did not complete goes too, so that the next Case
+    of the same key looks again; what its Actions brought about stays, since it happened.
+    """
     for rule_id in [rule_id for rule_id, info in state.rules.items() if info.case_id == case.case_id]:
         state.drop_rule(rule_id)
     for fact in state.facts_of(case.case_id):
-        if fact.origin == LAW or fact.local:
+        if fact.origin == LAW or fact.local or (fact.origin == ATTESTED and case.disposition != "completed"):
             state.remove_fact(fact.id)
     for book in (state.goals, state.agent_actions, state.aggregates):
         for key in [key for key, each in book.items() if each.case_id == case.case_id]:

@@ -93,6 +93,15 @@ def test_an_invented_action_is_refused_with_the_real_ones(play):
         assert refused.value.code == "unknown_action" and P + "read_input" in refused.value.teaching
 
 
+def test_a_capabilitys_action_runs_under_its_own_case_types_only(play):
+    side = play.explore()
+    for target in (None, side["root"]):
+        with pytest.raises(Refused) as refused:
+            play.board.plan_action(P + "read_input", {"source": "verified-calculation-local", "job_id": "x"}, target, play.policy,
+                                   focus=[side["caseId"]])
+        assert refused.value.code == "not_permitted"
+
+
 def test_an_external_action_is_no_part_of_a_batch(play):
     case = play.open()
     with pytest.raises(Refused) as refused:

@@ -149,6 +149,20 @@ def test_after_any_other_disposition_the_key_opens_again(play):
     assert again["opened"] and again["caseId"] != case["caseId"]
 
 
+def test_a_case_that_did_not_complete_leaves_no_reading_behind_but_what_it_did(play):
+    """A wrong input read once must not bind the key for ever; a write that happened stays happened."""
+    case = play.open()
+    play.read(case, price=1)
+    play.write(case)
+    play.run("close_case", root=case["root"], disposition="failed", reason="the price was wrong")
+    again = play.open()
+    assert not play.holds(P + "input", job_id="calc-001") and play.holds(P + "write_settled", job_id="calc-001")
+    play.read(again)
+    assert play.holds(P + "total", job_id="calc-001", cents=9593)
+    with pytest.raises(Refused):
+        play.plan(again, "write_output")
+
+
 @pytest.mark.parametrize("key", [None, {}, {"job": "x"}, {"job_id": "x", "more": 1}, {"job_id": 7}, {"job_id": True},
                                  {"job_id": ""}, {"job_id": "?x"}, {"job_id": None}, ["calc-001"]])
 def test_a_key_that_is_not_as_the_contract_says_opens_nothing(play, key):
@@ -254,3 +268,46 @@ def test_the_argument_digest_moves_with_every_value(play):
     play.read(two)
     digests = {play.plan(case, "write_approved_output").argument_digest for case in (one, two)}
     assert len(digests) == 2
+
+
+# --- strength --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("right, tier, met", [(4, "verified", True), (3, "approximate", False)])
+def test_a_rounded_quotient_caps_its_conclusion_and_a_floor_forbids_it(new_play, right, tier, met):
+    """1/4 is exact in binary64 and 1/3 is not; the gap names what limits the tier."""
+    play = new_play({
+        "format": "rulith-capability/1", "id": "demo.share", "version": "1.0.0", "title": "Share",
+        "vocabulary": {"defines": [{"id": "demo.share.share", "as": "share", "args": {"id": "string", "value": "number"}}],
+                       "imports": [{"id": "case_key", "as": "case_key"}]},
+        "pins": ["share"],
+        "rules": [{"id": "share", "when": [{"predicate": "case_key", "args": {"name": "id", "value": "?id"}},
+                                           {"predicate": "div", "args": {"left": 1, "right": right, "result": "?v"}}],
+                   "then": [{"predicate": "share", "args": {"id": "?id", "value": "?v"}}]}],
+        "acceptance": [{"id": "shared", "when": [{"predicate": "case_key", "args": {"root": "?root", "name": "id", "value": "?id"}},
+                                                 {"predicate": "share", "args": {"id": "?id"}}]}],
+        "case_types": {"share": {"title": "Share", "business_key": {"id": "string"}, "floor": "attested",
+                                 "task": [{"node": "shared", "goal": "the share is known", "acceptance": "shared"}]}}})
+    case = play.run("open_case", caseType="share", businessKey={"id": "a"})
+    leaf = play.view(case)["taskStatus"][case["root"]]["leaves"][0]
+    assert (leaf["tier"], leaf["met"]) == (tier, met)
+    if not met:
+        assert "approximate" in play.view(case)["gaps"][0]["text"]
+        share = play.board.proof({"predicate": "demo.share.share", "args": {"id": "a", "value": 1 / 3}})
+        assert share["computed"][0]["rounded"] is True and share["witness"] is True
+
+
+def test_a_contradicted_premise_certifies_nothing(new_play):
+    play = new_play({
+        "format": "rulith-capability/1", "id": "demo.up", "version": "1.0.0", "title": "Up",
+        "vocabulary": {"defines": [{"id": "demo.up.up", "as": "up", "args": {"id": "string"}}], "imports": [{"id": "case_key", "as": "case_key"}]},
+        "acceptance": [{"id": "up", "when": [{"predicate": "case_key", "args": {"root": "?root", "name": "id", "value": "?id"}},
+                                             {"predicate": "up", "args": {"id": "?id"}}]}],
+        "case_types": {"up": {"title": "Up", "business_key": {"id": "string"}, "floor": "asserted",
+                              "task": [{"node": "up", "goal": "it is up", "acceptance": "up"}]}}})
+    case = play.run("open_case", caseType="up", businessKey={"id": "a"})
+    play.batch(case, {"op": "assert_fact", "predicate": "demo.up.up", "args": {"id": "a"}},
+               {"op": "assert_fact", "id": "no", "predicate": "demo.up.up", "args": {"id": "a"}, "negated": True})
+    assert not play.board.is_certified(case["caseId"]) and "contradicted" in play.view(case)["gaps"][0]["text"]
+    play.batch(case, {"op": "retract_node", "nodeId": "no"})
+    assert play.board.is_certified(case["caseId"])

@@ -74,7 +74,6 @@ CODES: dict[str, tuple[str, str]] = {
     "name_taken": ("The id {name!r} is in use.", "Leave the id out, or choose another."),
     "placeholder_value": ("{where} has the value {value!r}, which stands for a value and is none.", "Give the real value, or a variable such as ?x where a pattern is meant."),
     "variable_in_fact": ("{where} has the value {value!r}, and a fact holds no variables.", "State the value; variables belong in rules, goals and preconditions."),
-    "goal_mismatch": ("{problem}", "Correct the named atom; nothing of the batch was applied."),
     "aggregate_refused": ("The aggregate cannot be made: {problem}.", "Correct the named member; nothing of the batch was applied."),
     # Actions
     "unknown_action": ("There is no Action {action!r}.", "Use one of: {known}."),
@@ -104,5 +103,4 @@ CODES: dict[str, tuple[str, str]] = {
     "decision_closed": ("Decision {decision} is {state} and takes no more verdicts.", "Apply the Action again where a new decision is wanted."),
     "decision_expired": ("Decision {decision} expired at {expires_at}.", "Apply the Action again; the values are then judged afresh."),
     "decision_same_person": ("{by} has already approved decision {decision}, which needs {people} people.", "Another person signs in and approves."),
-    "receipt_invalid": ("The document is not a sound Terminal Receipt: {problem}.", "Get the receipt again from the gateway that wrote it."),
 }
