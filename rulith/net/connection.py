@@ -254,6 +254,9 @@ class Connection(asyncio.Protocol, Presence):
     def _head(self, event: h11.Request) -> None:
         limits = self.shared.limits
         rows = list(event.headers)
+        request = Request(event.method.decode("ascii"), event.target.decode("latin-1"), Headers(rows),
+                          peer=self.peer, body_bytes_max=limits.body_bytes_max, gone=self)
+        self.request = request
         if event.http_version not in (b"1.1", b"1.0"):
             self._refuse(505, "this is not an HTTP/1.1 request")
             return
@@ -261,9 +264,6 @@ class Connection(asyncio.Protocol, Presence):
         if size > limits.header_bytes_max:
             self._refuse(431, f"the request's header is over {limits.header_bytes_max} bytes")
             return
-        request = Request(event.method.decode("ascii"), event.target.decode("latin-1"), Headers(rows),
-                          peer=self.peer, body_bytes_max=limits.body_bytes_max, gone=self)
-        self.request = request
         self.parts, self.body_bytes = [], 0
         early = self.shared.check_head(request)
         if early is not None:
@@ -450,10 +450,15 @@ class Connection(asyncio.Protocol, Presence):
         rows += [(b"content-length", b"%d" % len(response.body)), (b"connection", b"close"),
                  (b"date", self.shared.date())]
         head = self.request is not None and self.request.method == "HEAD"
-        out = self.http.send(h11.Response(status_code=response.status, headers=rows,
-                                          reason=reason_of(response.status))) or b""
-        if response.body and not head:
-            out += self.http.send(h11.Data(data=response.body)) or b""
+        try:
+            out = self.http.send(h11.Response(status_code=response.status, headers=rows,
+                                              reason=reason_of(response.status))) or b""
+            if response.body and not head:
+                out += self.http.send(h11.Data(data=response.body)) or b""
+        except h11.LocalProtocolError as bug:     # a head check made an impossible answer
+            self.shared.on_bug(bug)
+            self.transport.abort()
+            return
         self._write(out)
         self._leave()
 

@@ -237,6 +237,21 @@ def test_head_and_bodiless_statuses_send_no_body() -> None:
     run(scenario)
 
 
+def test_a_refused_head_request_gets_no_body_either() -> None:
+    bugs: list[BaseException] = []
+
+    async def scenario() -> None:
+        server = await serve(echo, on_bug=bugs.append, limits=HttpLimits(linger_s=0.1))
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: bugs.append(context))
+        for sent in (b"HEAD / HTTP/3.0\r\nHost: a\r\n\r\n", b"HEAD / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 32_760 + b"\r\n\r\n",
+                     b"HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\n\r\n"):
+            answer = await all_of(server, sent)
+            assert answer.startswith(b"HTTP/1.1 ") and answer.endswith(b"\r\n\r\n"), answer
+        await server.close()
+    run(scenario)
+    assert bugs == []
+
+
 def test_a_handlers_bug_is_500_without_its_text_and_the_connection_goes_on() -> None:
     bugs: list[BaseException] = []
 
