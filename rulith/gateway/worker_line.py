@@ -21,17 +21,13 @@ from rulith.base.json_text import read_json
 from rulith.gateway.authority import Authority, token_hash
 from rulith.gateway.worker_work import Holder, WorkerWork
 from rulith.net.messages import Request, Response, json_response
-from rulith.wire.contract import validate
-from rulith.wire.lease import Fence, LeasePolicy, admit_holder, admit_poll, is_generation, release_fence
+from rulith.wire import worker_hop
+from rulith.wire.lease import Fence, LeasePolicy, admit_holder, admit_poll, release_fence
 from rulith.wire.manifest import read_descriptors
 
 PATH, SOURCES_PATH = "/work", "/work/sources"
 GATEWAY = {"kind": "gateway"}
 ACTION = "action"
-GENERATION_DIGITS_MAX = 16
-
-SHAPES = {"Poll": "poll", "ClaimWork": "claimWork", "ReportWork": "reportWork", "RenewLease": "renewLease",
-          "ReleaseLease": "releaseLease"}      # operation kind -> its shape in the contract
 
 
 class Malformed(Exception):
@@ -290,38 +286,16 @@ def _method_not_allowed(allowed: str) -> Response:
 
 
 def _operation(request: Request) -> dict:
-    """The one operation of a body. Raises Malformed naming what is wrong; closed objects everywhere."""
+    """The one operation of a body, in its closed shape. Raises Malformed naming what is wrong."""
     try:
-        body = read_json(request.body, "the body")
+        return worker_hop.read_operation(read_json(request.body, "the body"))
     except Refused as refusal:
         raise Malformed(refusal.teaching) from None
-    if not isinstance(body, dict) or set(body) != {"operation"} or not isinstance(body["operation"], dict):
-        raise Malformed("The body is exactly {\"operation\": {…}}.")
-    operation = body["operation"]
-    kind = operation.get("kind")
-    if not isinstance(kind, str) or kind not in SHAPES:
-        raise Malformed(f"The operation kind is one of {', '.join(SHAPES)}.")
-    try:
-        validate(SHAPES[kind], operation)
-    except Refused as refusal:
-        raise Malformed(refusal.teaching) from None
-    return operation
 
 
 def _check_header_identity(request: Request, operation: dict) -> None:
     """The header pair must say exactly what the body says; neither is trusted alone."""
-    ids = request.headers.getall("x-rulith-worker")
-    generations = request.headers.getall("x-rulith-worker-generation")
-    if len(ids) > 1 or len(generations) > 1:
-        raise Malformed("A Worker identity header came twice.")
-    if ids != [operation["workerId"]]:
-        raise Malformed("The header x-rulith-worker is not the body's workerId.")
-    stated = operation.get("workerGeneration")
-    if not generations:
-        if stated is not None:
-            raise Malformed("The body states a generation and the header x-rulith-worker-generation is missing.")
-        return
-    text = generations[0]
-    plain = text.isascii() and text.isdigit() and text[0] != "0" and len(text) <= GENERATION_DIGITS_MAX
-    if not plain or not is_generation(int(text)) or int(text) != stated:
-        raise Malformed("The header x-rulith-worker-generation is not the body's workerGeneration.")
+    try:
+        worker_hop.check_identity(worker_hop.read_identity(request.headers.getall), operation)
+    except Refused as refusal:
+        raise Malformed(refusal.teaching) from None

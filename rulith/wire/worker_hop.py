@@ -67,16 +67,7 @@ def read_operation(body: object) -> dict[str, object]:
     if not isinstance(kind, str) or kind not in OPERATIONS:
         raise _no(f"`kind` must be one of {', '.join(OPERATIONS)}.", "/kind")
     validate(OPERATIONS[kind], operation)
-    if kind == "ReportWork":
-        _check_artifacts(operation)
     return operation
-
-
-def _check_artifacts(report: Mapping[str, object]) -> None:
-    refs = [row["ref"] for row in report.get("artifacts", ())]
-    if len(set(refs)) != len(refs):
-        twice = next(ref for ref in refs if refs.count(ref) > 1)
-        raise Refused("artifact_reference_repeated", ref=twice)
 
 
 def poll(worker_id: str, tools: list[dict[str, object]], generation: int | None) -> dict[str, object]:
@@ -192,24 +183,6 @@ def check_identity(stated: StatedIdentity, operation: Mapping[str, object]) -> N
 # -- rows ----------------------------------------------------------------------------------
 
 
-def check_action_row(row: object) -> dict[str, object]:
-    """A served action row in its closed shape, its two JSON texts readable.
-
-    Raises Refused bad_command naming the field: retired and shadow members first, then the shape.
-    """
-    if not isinstance(row, dict):
-        raise _no("The row is not an object.")
-    surface = worker_surface()
-    for names, why in ((surface["retiredMembers"], "is retired"), (surface["shadowMembers"], "restates another member")):
-        for name in names:
-            if name in row:
-                raise _no(f"The row's `{name}` {why}.", f"/{name}")
-    validate("workerActionRow", row)
-    read_args(row["args"])
-    read_tool_spec(row)
-    return row
-
-
 def read_args(text: str) -> dict[str, object]:
     """The arguments of a row: the text of a JSON object, `{}` when there are none. Raises Refused bad_command."""
     return _object(text, "args")
@@ -232,12 +205,6 @@ def _object(text: str, name: str) -> dict[str, object]:
     if not isinstance(value, dict):
         raise _no(f"`{name}` of the row is not the text of a JSON object.", f"/{name}")
     return value
-
-
-def in_order(rows: list[dict[str, object]]) -> list[dict[str, object]]:
-    """Rows of known types in working order, stable inside each type; the others are left out."""
-    known = [row for row in rows if isinstance(row, dict) and row.get("workType") in ROWS]
-    return sorted(known, key=lambda row: ROW_ORDER.index(row["workType"]))
 
 
 # -- the upload rule -----------------------------------------------------------------------
