@@ -227,6 +227,8 @@ class BoardState:
     def close_rules(self) -> None:
         """Bring the closure up to date and note what it moved."""
         delta, changes, by_atom = self.tx.close(), self.changes, self.by_atom
+        for atom in delta.resupported:         # it never went, but its tier may be another now
+            changes.touched[atom] = None
         for atom in delta.removed:
             if atom not in by_atom:
                 changes.remove(atom)

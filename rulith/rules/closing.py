@@ -26,13 +26,14 @@ _GROUND = -1    # the stratum of predicates that no rule concludes
 
 
 class Change:
-    """What one closing changed: derived keys that appeared and disappeared."""
+    """What one closing changed: derived keys that appeared, disappeared, or stand on another support."""
 
-    __slots__ = ("added", "removed")
+    __slots__ = ("added", "removed", "resupported")
 
     def __init__(self) -> None:
         self.added: list[tuple[Relation, list[Key]]] = []
         self.removed: list[tuple[Relation, list[Key]]] = []
+        self.resupported: list[tuple[Relation, list[Key]]] = []
 
 
 def close(engine: Engine) -> Change:
@@ -217,9 +218,14 @@ def _returned(relation: Relation, lists: list[list[Key]], lost: dict[Key, tuple 
         back = [key for key in keys if key in lost]
         if back:
             keys = [key for key in keys if key not in lost]
-            became = [key for key in back if lost.pop(key) is None and relation.rows[key] is not None]
+            became = [key for key in back if lost[key] is None and relation.rows[key] is not None]
+            moved = [key for key in back if lost[key] is not None]
             if became:
                 change.added.append((relation, became))   # was asserted only, is derived now
+            if moved:
+                change.resupported.append((relation, moved))
+            for key in back:
+                del lost[key]
         plus.append(keys)
     return plus
 

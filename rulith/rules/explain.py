@@ -26,6 +26,15 @@ def atom_of(engine: Engine, relation: Relation, key: Key) -> Atom:
     return Atom(relation.sign[0], tuple([(name, of[value]) for name, value in zip(relation.names, key)]), relation.sign[1])
 
 
+def atoms_of(engine: Engine, relation: Relation, keys: list[Key]) -> list[Atom]:
+    """Many atoms of one relation; thousands appear at once, so nothing is looked up twice."""
+    of, names, (predicate, negated) = engine.values.of, relation.names, relation.sign
+    if len(names) == 2:
+        first, second = names
+        return [Atom(predicate, ((first, of[a]), (second, of[b])), negated) for a, b in keys]
+    return [Atom(predicate, tuple([(name, of[value]) for name, value in zip(names, key)]), negated) for key in keys]
+
+
 def fact_of(engine: Engine, atom: Atom) -> Fact | None:
     """Where an atom lies, if it is there."""
     relation = engine.relations.find((atom.predicate, atom.negated), tuple([name for name, _ in atom.args]))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 from rulith.base.errors import Refused
 from rulith.base.limits import STRING_BYTES_MAX
@@ -32,42 +33,49 @@ _RESULTS_MAX = 1 << 30  # "all" bindings of a query; the join limit bounds them 
 
 
 class Delta:
-    """Derived atoms that appeared and disappeared, in a deterministic order.
+    """Derived atoms that appeared, disappeared, or hold by another support, in a deterministic order.
 
-    Counting is cheap; atoms are made when asked for.
+    Counting is cheap; atoms are made when asked for. What is remembered about a support
+    (a tier, a proof) is stale for `resupported` atoms and for all that rests on them.
     """
 
     def __init__(self, engine: Engine, change: Change) -> None:
         self._engine = engine
         self._change = change
-        self._added: list[Atom] | None = None
-        self._removed: list[Atom] | None = None
 
     @property
     def added_count(self) -> int:
-        return sum(len(keys) for _, keys in self._change.added)
+        return _count(self._change.added)
 
     @property
     def removed_count(self) -> int:
-        return sum(len(keys) for _, keys in self._change.removed)
+        return _count(self._change.removed)
 
     @property
+    def resupported_count(self) -> int:
+        return _count(self._change.resupported)
+
+    @cached_property
     def added(self) -> list[Atom]:
-        if self._added is None:
-            self._added = self._atoms(self._change.added)
-        return self._added
+        return self._atoms(self._change.added)
 
-    @property
+    @cached_property
     def removed(self) -> list[Atom]:
-        if self._removed is None:
-            self._removed = self._atoms(self._change.removed)
-        return self._removed
+        return self._atoms(self._change.removed)
+
+    @cached_property
+    def resupported(self) -> list[Atom]:
+        return self._atoms(self._change.resupported)
 
     def _atoms(self, changes: list[tuple[Relation, list[Key]]]) -> list[Atom]:
-        return [explain.atom_of(self._engine, relation, key) for relation, keys in changes for key in keys]
+        return [atom for relation, keys in changes for atom in explain.atoms_of(self._engine, relation, keys)]
 
     def __repr__(self) -> str:
         return f"Delta(added={self.added!r}, removed={self.removed!r})"
+
+
+def _count(changes: list[tuple[Relation, list[Key]]]) -> int:
+    return sum(len(keys) for _, keys in changes)
 
 
 class Tx:

@@ -165,6 +165,14 @@ def test_a_delta_tells_derived_atoms_only():
     assert (delta.added, texts(delta.removed), delta.removed_count) == ([], ["q(x=1)"], 1)
 
 
+def test_a_delta_tells_facts_that_stand_on_another_support():
+    """A remembered tier or proof of such a fact is stale although the fact never went."""
+    made = program(A("a"), A("c"), R("r", L("f"), L("a"), L("b", naf=True)), R("s", L("f"), L("c")), R("t", L("g"), L("f")))
+    delta = change(made, A("b"))
+    assert (texts(delta.resupported), delta.added, delta.removed) == (["f()"], [], [])
+    assert made.support(A("f")).rule_id == "s"
+
+
 def test_a_removed_rule_takes_its_conclusions_along_unless_another_holds_them():
     made = program(A("p", x=1), R("r", L("q", x="?x"), L("p", x="?x")), R("s", L("q", x=1), L("p", x="?x")), R("t", L("z"), L("q", x="?x")))
     with made.transaction() as tx:
