@@ -1,0 +1,59 @@
+"""A checked file's errors carry their line. Duty: style §5, messages name the thing refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rulith.base.json_places import Places
+from rulith.base.resources import shipped_text
+
+TEXT = """{
+  "id": "a",
+  "rules": [
+    {"id": "r", "when": []},
+    {
+      "id": "s", "label": "a \\"quoted\\", [bracketed] {text}: 1",
+      "when": [
+        {"predicate": "p",
+         "args": {"x": -1.5e3, "y": true}}
+      ]
+    }
+  ],
+  "é\\u0020b": null
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [("the file", 1), ("id", 2), ("rules", 3), ("rules[0]", 4), ("rules[0].when", 4), ("rules[1]", 5), ("rules[1].label", 6),
+     ("rules[1].when[0]", 8), ("rules[1].when[0].args", 9), ("rules[1].when[0].args.y", 9), ("rules[1].then", 5),
+     ("rules[7].when[0]", 3), ("nothing.of.this", 1), ("rules[1] (a title, with [brackets])", 5)],
+)
+def test_a_place_leads_to_its_line_or_to_what_is_around_it(place, line):
+    assert Places(TEXT).line_of(place) == line
+
+
+def test_every_value_of_a_real_file_is_found_where_it_stands():
+    """Each number and text, read back at its own line."""
+    text = shipped_text("examples", "verified-calculation", "capability.json")
+    places, lines = Places(text), text.splitlines()
+
+    def walk(value, path):
+        if isinstance(value, dict):
+            for name, each in value.items():
+                walk(each, f"{path}.{name}" if path else name)
+        elif isinstance(value, list):
+            for number, each in enumerate(value):
+                walk(each, f"{path}[{number}]")
+        elif "rulith." not in path:
+            assert json.dumps(value, ensure_ascii=False) in lines[places.line_of(path) - 1], path
+
+    walk(json.loads(text), "")
+
+
+@pytest.mark.parametrize("text", ['"x"', "7", "[]", "{}", "[[],{}]", ' \n [1,\n2]'])
+def test_any_json_text_has_places(text):
+    assert Places(text).line_of("the file") >= 1
