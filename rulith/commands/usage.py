@@ -105,6 +105,11 @@ Recomputes digests, chain and signature of a Terminal Receipt with no network an
 
 INSTEAD = {
     "": "`rulith --help` lists what this release can do.",
+    "capability": "A gateway checks a Capability whenever it is installed; the demo's is installed by itself.",
+    "constitution": "Decisions that a Capability asks for are already held for a person; see the Console.",
+    "explain": "`rulith demo` prints the proof, and the workbench shows it for every conclusion.",
+    "verify": "The receipt is plain JSON; its digests, chain and Ed25519 signature can be recomputed from docs/.",
+    "doctor": "`rulith version` names this build; `rulith start` and `rulith demo` say what is missing.",
     "board": "Agents use the Board through `rulith gateway` at /mcp; any MCP host can connect there.",
     "council": "Put the question to a person as a decision on an Action, in the Console of `rulith start`.",
     "watch": "Run the command from cron with `rulith agent`, which ends 10 when there is nothing to do.",

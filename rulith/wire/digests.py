@@ -68,11 +68,6 @@ def tool_digest(definition: Mapping[str, object]) -> str:
     return sha256_hex(canonical_bytes(definition))
 
 
-def builtin_definition(adapter: str, entry: str, source_types: Sequence[str]) -> dict[str, object]:
-    """What a built-in Tool's pin covers: nothing but these three."""
-    return {"adapter": adapter, "entry": entry, "sourceTypes": list(source_types)}
-
-
 def adapter_digest(pin: str) -> str:
     return "sha256:" + pin
 
