@@ -108,7 +108,7 @@ INSTEAD = {
     "capability": "A gateway checks a Capability whenever it is installed; the demo's is installed by itself.",
     "constitution": "Decisions that a Capability asks for are already held for a person; see the Console.",
     "explain": "`rulith demo` prints the proof, and the workbench shows it for every conclusion.",
-    "verify": "The receipt is plain JSON; its digests, chain and Ed25519 signature can be recomputed from docs/.",
+    "verify": "The receipt is plain JSON: it holds its own digests, chain rows and Ed25519 signature; keep it as it is.",
     "doctor": "`rulith version` names this build; `rulith start` and `rulith demo` say what is missing.",
     "board": "Agents use the Board through `rulith gateway` at /mcp; any MCP host can connect there.",
     "council": "Put the question to a person as a decision on an Action, in the Console of `rulith start`.",
