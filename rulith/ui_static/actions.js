@@ -46,11 +46,11 @@ function saveFile(name, text, type) {
 
 const working = (id, changes) => change((s) => { s.work[id] = { ...s.work[id], ...changes }; });
 
-async function start(id, job, caseType) {
+async function start(id, job, caseType, jobId) {
   working(id, { busy: true, refusal: null });
   try {
     await job();
-    await post(at(id, "demo"), { caseType });
+    await post(at(id, "demo"), { caseType, jobId });
     dropDraft(id);
   } catch (refusal) {
     working(id, { refusal });
@@ -160,10 +160,11 @@ export const act = {
     const write = async () => {
       if (differs(work, fields)) await post(at(id, "demo/input"), { values, replaces: work.input.digest ?? null });
     };
-    return start(id, write, caseTypeOf(state.approve[id]));
+    return start(id, write, caseTypeOf(state.approve[id]), null);
   },
 
-  resume: (id, run) => start(id, async () => {}, run.caseType),
+  /** Go on with a Case whose decision was made, or whose run ended before it could close. */
+  resume: (id, caseType, jobId) => start(id, async () => {}, caseType, jobId),
 
   async stopRun(id) {
     try {

@@ -14,6 +14,8 @@ import { change, instanceOf, state, watch } from "./store.js";
 import { begin, loadWork, need } from "./sync.js";
 
 const SLOW_TICK_MS = 10_000;
+let sheet = "";              // the sheet that was drawn last, and what had the focus before it
+let sheetOpener = null;
 
 /** Instead of the workbench: why this page may not show it. */
 const closed = (s) => h("main", { class: "bare-page", id: "main", tabindex: -1 },
@@ -32,7 +34,21 @@ function layout(s, instance) {
     s.ui.said && h("p", { class: "toast", "aria-hidden": "true" }, s.ui.said));
 }
 
+/** A sheet takes the focus when it opens and gives it back when it closes; what lies behind it is inert. */
+function sheetFocus(s, before) {
+  if (s.ui.sheet === sheet) return;
+  const opened = sheet === "";
+  sheet = s.ui.sheet;
+  if (sheet !== "") {
+    if (opened) sheetOpener = before;
+    document.querySelector(`#${sheet} [data-close]`)?.focus();
+  } else if (sheetOpener?.isConnected && [document.body, null].includes(document.activeElement)) {
+    sheetOpener.focus();
+  }
+}
+
 function draw(s) {
+  const before = document.activeElement;
   const instance = instanceOf(s);
   const waiting = instance ? (s.boards[instance.id]?.board?.decisions ?? []).filter((row) => row.state === "pending").length : 0;
   document.title = [waiting > 0 ? `(${waiting})` : "", instance ? `${instance.name} · Rulith` : "Rulith"].filter(Boolean).join(" ");
@@ -41,6 +57,7 @@ function draw(s) {
   document.documentElement.style.setProperty("--side", `${s.ui.sideWidth}px`);
   patch(document.getElementById("page"), layout(s, instance));
   patch(document.getElementById("layer"), [proof(s, instance, act), dialogs(s, instance, act)]);
+  sheetFocus(s, before);
   act.restoreFocus();
   need();
 }
@@ -66,7 +83,7 @@ function tick() {
   const running = Object.values(s.boards).some(({ board }) => board?.operations.some((op) => op.state === "running"))
     || s.bench?.instances.some((row) => row.agent.state === "running" || row.worker.state === "restarting")
     || (s.bench && s.bench.gateway.state !== "online") || !s.feed.live;
-  if (running || Date.now() - s.now > SLOW_TICK_MS) change((store) => { store.now = Date.now(); });
+  if (running || Date.now() - s.now > SLOW_TICK_MS) change(() => {});
 }
 
 // The key or ticket has done its work in this first request; it does not stay in the address.
@@ -75,6 +92,10 @@ watch(draw);
 listen(act);
 addEventListener("hashchange", follow);
 addEventListener("focus", refresh);
+// A sheet exists on a narrow page only: a wider one shows both columns again.
+for (const narrow of ["(max-width: 899px)", "(max-width: 599px)"]) {
+  matchMedia(narrow).addEventListener("change", ({ matches }) => { if (!matches) act.sheet(""); });
+}
 setInterval(tick, 1000);
 follow();
 begin();

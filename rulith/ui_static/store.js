@@ -36,6 +36,7 @@ let due = false;
 
 /** Change the store in `move` and draw once before the next paint. */
 export function change(move) {
+  state.now = Date.now();
   move(state);
   if (due) return;
   due = true;

@@ -28,7 +28,10 @@ const CASE = {
 };
 const DISPOSITION = { completed: ["closed · completed", "done", "done"] };
 
-export function caseState(row) {
+/** The state of a Case; `operations` tell whether it waits for a person. */
+export function caseState(row, operations = []) {
+  const waits = operations.find((op) => op.caseIds?.includes(row.caseId) && (op.state === "waiting_for_decision" || op.state === "needs_person"));
+  if (waits) return operationState(waits);
   if (row.status === "closed" || row.disposition) {
     const [words, meaning, mark] = DISPOSITION[row.disposition] ?? [`closed · ${row.disposition ?? "no disposition told"}`, "unknown", "refused"];
     return { words: words.replaceAll("_", " "), meaning, mark };
@@ -48,6 +51,9 @@ const ROLE = {
   offline: ["offline", "quiet", "offline"],
   unreachable: ["does not answer", "bad", "failed"],
 };
+
+/** A Worker that runs is of use once it holds its Connection's line: one that was killed keeps it until its lease lapses. */
+export const workerState = (worker) => (worker.state === "online" && worker.line !== "online" ? { words: "waiting for its line", meaning: "waiting", mark: "waiting" } : roleState(worker.state));
 
 export function roleState(name) {
   const [words, meaning, mark] = ROLE[name] ?? [name ?? "not known yet", "unknown", "unknown"];

@@ -30,7 +30,7 @@ from rulith.workbench.supervision import Is
 
 STATUS = {"token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
           "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
-          "run_not_running": 409, "job_closed_otherwise": 409, "worker_not_online": 409}
+          "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409}
 NO_STORE = [("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"),
             ("cross-origin-resource-policy", "same-origin")]
 INSTANCE_PATH = re.compile(r"/i/([A-Za-z0-9_-]{1,64})/([a-z/-]{1,32})", re.ASCII)
@@ -151,8 +151,8 @@ class Api:
     # acting
 
     async def _run(self, request: Request, instance: Instance) -> object:
-        body = _body(request, ("caseType",))
-        run = await jobs.start(self.bench, instance, body["caseType"])
+        body = _body(request, ("caseType", "jobId"))
+        run = await jobs.start(self.bench, instance, body["caseType"], body["jobId"])
         return {"run": run.row()}
 
     async def _stop_run(self, request: Request, instance: Instance) -> object:

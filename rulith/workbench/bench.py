@@ -131,9 +131,18 @@ class Workbench:
         elif kind == "exit":
             self.link.lose("it has ended")
             self._silent("It ended by itself.")
+            self._give_way()
         if kind in ("spawn", "exit"):
             self.record_children()
         self.tell("gateway", None, event)
+
+    def _give_way(self) -> None:
+        """Ours ended; where somebody else's gateway of this home answers by now, use that one."""
+        live = read_live(self.home.gateway_json)
+        if live is not None and isinstance(live.get("url"), str) and not self._closing:
+            self._owned = False
+            self.gateway.stop()
+            self._gateway_found(live["url"])
 
     def _gateway_found(self, url: str) -> None:
         """A gateway answers at `url`: read from it, and let every Worker know."""
@@ -222,7 +231,11 @@ class Workbench:
 
     def _worker_event(self, instance_id: str, event: Event) -> None:
         if event.get("type") in ("spawn", "exit"):
+            self.instances[instance_id].line = ""
             self.record_children()
+        elif event.get("type") == "availability":
+            self.instances[instance_id].line = str(event.get("state"))
+            self.changed()
         self.tell("worker", instance_id, event)
 
     # --- what pages see

@@ -23,11 +23,12 @@ STOP_GRACE_S = 10.0
 TASK = "Do the verified calculation of this job."
 
 
-async def start(bench: Workbench, instance: Instance, case_type: object) -> Run:
+async def start(bench: Workbench, instance: Instance, case_type: object, job_id: object = None) -> Run:
     """Give the Agent the job that the input file names; returns once its process runs.
 
+    job_id   the job that it must name, where a Case of before is to go on
     Raises Refused: case_type_unknown, run_under_way, gateway_not_ready, worker_not_online, order_refused,
-    job_closed_otherwise, role_not_started.
+    job_not_in_input, job_closed_otherwise, role_not_started.
     """
     if case_type not in calculation.CASE_TYPES:
         raise Refused("case_type_unknown", case_type=case_type, known=", ".join(calculation.CASE_TYPES))
@@ -37,6 +38,8 @@ async def start(bench: Workbench, instance: Instance, case_type: object) -> Run:
     instance.busy = True
     try:
         order = read_order(calculation.input_path(instance.profile.workspace))
+        if job_id not in (None, order["job_id"]):
+            raise Refused("job_not_in_input", job_id=str(job_id)[:100], held=order["job_id"])
         await _check_free(bench, instance, str(case_type), order)
         if instance.worker.state is not Is.ONLINE:
             raise Refused("worker_not_online", name=instance.name, state=instance.worker.state.value.replace("_", " "))

@@ -154,7 +154,7 @@ class Role:
         self.child = None
         steady = self._ready_since_s is not None and self._clock.monotonic_s() - self._ready_since_s >= STABLE_S
         self.failures = 0 if wanted else (1 if steady else self.failures + 1)
-        self.detail = "" if wanted else last_line(words)
+        self.detail = "" if wanted else last_line(words) if code > 0 else f"It was ended by signal {-code}." if code < 0 else ""
         told: dict[str, object] = {"type": "exit", "code": code, "wanted": wanted}
         if code < 0:
             told["signal"] = -code

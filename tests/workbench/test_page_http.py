@@ -7,6 +7,7 @@ import pytest
 
 from rulith.disk.example import FIRST_ORDER, lay_out
 from rulith.disk.profiles import agent_secrets
+from rulith.disk.runfile import remove_runfile, write_runfile
 from rulith.workbench.calculation import input_path
 
 from tests.workbench.scripted_bench import AGENT, CASE, CONNECTION, GRANT, INPUT, KEY, Page, closed_board
@@ -62,7 +63,7 @@ def test_a_foreign_host_or_origin_is_refused_before_anything_else(stage):
 
 def test_a_post_of_another_origin_is_refused_even_with_the_token(stage):
     async def script(stage):
-        return (await stage.page.ask("POST", stage.at("demo"), {"caseType": "x"}, origin="http://127.0.0.1:1")).status
+        return (await stage.page.ask("POST", stage.at("demo"), {"caseType": "x", "jobId": None}, origin="http://127.0.0.1:1")).status
     assert play(stage, script) == 403
 
 
@@ -265,7 +266,7 @@ def test_the_button_starts_the_agent_by_rule_with_its_token_and_no_model(stage):
     lay_out(stage.profile.workspace)
     agent_secrets(stage.profile).update({"RULITH_MODEL_KEY": "sk-very-secret"})
     async def script(stage):
-        status, answer = await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation"})
+        status, answer = await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation", "jobId": None})
         call = stage.spawn.of("agent")[0]
         return status, answer, call
     status, answer, call = play(stage, script)
@@ -279,9 +280,9 @@ def test_the_button_starts_the_agent_by_rule_with_its_token_and_no_model(stage):
 def test_a_run_is_told_step_by_step_and_ends_with_its_exit(stage):
     lay_out(stage.profile.workspace)
     async def script(stage):
-        await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation"})
+        await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation", "jobId": None})
         child = stage.spawn.of("agent")[0].child
-        busy = await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation"})
+        busy = await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation", "jobId": None})
         child.tell({"type": "case-open", "caseId": CASE})
         child.tell({"type": "tool-call", "callId": "c1", "cmd": "ApplyAction", "input": {"action": "x.read_input"}})
         child.tell({"type": "tool-result", "callId": "c1", "cmd": "ApplyAction", "accepted": True, "output": {}})
@@ -299,7 +300,7 @@ def test_a_job_closed_for_other_numbers_is_refused_before_anything_starts(stage)
     async def script(stage):
         stage.gateway.show(closed_board())
         stage.gateway.answers["case"] = (200, {"facts": [{"predicate": INPUT, "args": {**FIRST_ORDER, "quantity": 8}}]})
-        status, answer = await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation"})
+        status, answer = await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation", "jobId": None})
         return status, answer, stage.spawn.of("agent"), (await stage.page.get("/api/state"))["instances"][0]["agent"]["state"]
     status, answer, started, state = play(stage, script)
     assert (status, answer["errorCode"]) == (409, "job_closed_otherwise")
@@ -312,10 +313,10 @@ def test_without_its_worker_or_with_a_broken_input_nothing_starts(stage):
     async def script(stage):
         await stage.page.post(stage.at("worker"), {"operation": "stop"})
         await stage.until(lambda: stage.instance.worker.state.value == "stopped")
-        first = await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation"})
+        first = await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation", "jobId": None})
         input_path(stage.profile.workspace).write_text('{"job_id": "calc-001"')
-        second = await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation"})
-        third = await stage.page.post(stage.at("demo"), {"caseType": "anything"})
+        second = await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation", "jobId": None})
+        third = await stage.page.post(stage.at("demo"), {"caseType": "anything", "jobId": None})
         return [each[1]["errorCode"] for each in (first, second, third)], stage.spawn.of("agent")
     assert play(stage, script) == (["worker_not_online", "order_refused", "case_type_unknown"], [])
 
@@ -324,7 +325,7 @@ def test_stopping_a_run_asks_the_agent_and_says_so(stage):
     lay_out(stage.profile.workspace)
     async def script(stage):
         nothing = await stage.page.post(stage.at("demo/stop"), {})
-        await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation"})
+        await stage.page.post(stage.at("demo"), {"caseType": "verified_calculation", "jobId": None})
         await stage.page.post(stage.at("demo/stop"), {})
         await stage.until(lambda: not stage.instance.busy)
         return nothing[1]["errorCode"], stage.spawn.of("agent")[0].child.asked_to_stop
@@ -354,7 +355,7 @@ def test_a_gateway_that_dies_is_started_again_where_it_was_and_the_page_is_told(
         await stage.until(lambda: stage.bench.gateway_row()["state"] == "online")
         return told["gateway"], second.args
     told, args = play(stage, script)
-    assert (told["state"], told["detail"]) == ("restarting", "Killed")
+    assert (told["state"], told["detail"]) == ("restarting", "It was ended by signal 9.")
     assert args[args.index("--listen") + 1].startswith("127.0.0.1:")
 
 
@@ -419,3 +420,23 @@ def test_with_no_gateway_the_console_says_so(stage):
         return answer.status, answer.text()
     status, text = play(stage, script, up=False)
     assert status == 503 and "not running yet" in text
+
+
+def test_going_on_with_a_case_needs_its_own_job_in_the_input(stage):
+    lay_out(stage.profile.workspace)
+    async def script(stage):
+        other = await stage.page.post(stage.at("demo"), {"caseType": "approved_calculation", "jobId": "calc-777"})
+        own = await stage.page.post(stage.at("demo"), {"caseType": "approved_calculation", "jobId": "calc-001"})
+        return other, own[0]
+    other, own = play(stage, script)
+    assert (other[0], other[1]["errorCode"], own) == (409, "job_not_in_input", 200)
+
+
+def test_a_gateway_that_somebody_else_started_meanwhile_is_used(stage):
+    async def script(stage):
+        write_runfile(stage.home.gateway_json, url=stage.gateway_url, port=stage.gateway_server.port)
+        stage.spawn.of("gateway")[0].child.exit(1, "A gateway of this home runs already.")
+        await stage.until(lambda: stage.bench.gateway_row()["owned"] is False and stage.bench.gateway_row()["state"] == "online")
+        remove_runfile(stage.home.gateway_json)
+        return len(stage.spawn.of("gateway"))
+    assert play(stage, script) == 1

@@ -47,8 +47,6 @@ CODES: dict[str, tuple[str, str]] = {
     "run_not_running": ("The Agent {name} is not at work.", "There is nothing to stop."),
     "worker_not_online": ("The Worker of {name} is {state}.", "Start it in the Worker tab; without it no Tool runs."),
     "worker_operation": ("The Worker takes no operation {operation!r}.", "Send start or stop."),
-    "input_field": ("The field {field} {problem}.", "Correct it; the input file is as it was."),
-    "input_unusable": ("The input file {path} {problem}.", "Correct it, or write your numbers over it on the page."),
     "input_changed": (
         "The input file changed since this page read it.",
         "Look at what it holds now, then decide again; nothing was overwritten.",
@@ -56,6 +54,10 @@ CODES: dict[str, tuple[str, str]] = {
     "job_closed_otherwise": (
         "The job {job_id} is closed already, in Case {case_id}, for other numbers ({differences}).",
         "Use a new job id for new numbers: a closed Case keeps its proof.",
+    ),
+    "job_not_in_input": (
+        "The input file now holds {held}, not the job {job_id}.",
+        "Write the numbers of {job_id} again to go on with its Case.",
     ),
     "case_type_unknown": ("There is no calculation of the kind {case_type!r}.", "Choose one of {known}."),
     "model_field": ("The model setting {field} {problem}.", "Correct it; the saved settings are as they were."),

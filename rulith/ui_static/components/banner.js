@@ -14,12 +14,13 @@ export function banner(s) {
   }
   const gateway = s.bench?.gateway;
   if (!gateway || gateway.state === "online") return null;
-  const since = span(s.now - moment(gateway.since));
+  const lasts = s.now - moment(gateway.since);
+  const since = lasts < 1000 ? "just now" : `${span(lasts)} ago`;
   if (gateway.state === "starting") {
-    return s.now - moment(gateway.since) > 1000 ? line("running", "running", `The gateway is starting (${since}).`) : null;
+    return lasts > 1000 ? line("running", "running", `The gateway is starting (${span(lasts)}).`) : null;
   }
   if (gateway.state === "restarting") {
-    return line("waiting", "waiting", `The gateway stopped by itself ${since} ago and is being started again. Nothing new runs until it answers. ${gateway.detail ?? ""}`);
+    return line("waiting", "waiting", `The gateway stopped by itself ${since} and is being started again. Nothing new runs until it answers. ${gateway.detail ?? ""}`);
   }
-  return line("bad", "failed", `The gateway does not answer (${since}). ${gateway.detail ?? ""}`);
+  return line("bad", "failed", `The gateway does not answer (since ${span(lasts)}). ${gateway.detail ?? ""}`);
 }

@@ -28,7 +28,8 @@ const nextJob = (job) => (/\d+$/.test(job) ? job.replace(/\d+$/, (digits) => Str
 export const finished = (board, caseType, job) =>
   board?.cases?.find((row) => row.caseType === caseType && row.businessKey?.job_id === job && row.disposition === "completed") ?? null;
 
-export const caseTypeOf = (approve) => (approve ? "approved_calculation" : "verified_calculation");
+export const CASE_TYPES = ["verified_calculation", "approved_calculation"];
+export const caseTypeOf = (approve) => CASE_TYPES[approve ? 1 : 0];
 
 function field(definition, value, problem, act, instance) {
   const id = `field-${definition.name}`;
@@ -45,11 +46,12 @@ function field(definition, value, problem, act, instance) {
 }
 
 /** Why a run cannot start now; empty when it can. An Agent has one write under way, whoever it waits for. */
-function obstacle(s, instance) {
+export function obstacle(s, instance) {
   const waiting = s.boards[instance.id]?.board?.operations.find((op) => op.state === "waiting_for_decision" || op.state === "needs_person");
   if (instance.agent.held) return `${instance.agent.held} One run of an Agent at a time.`;
   if (instance.agent.state === "running") return "The Agent is at work; one run at a time.";
   if (s.bench.gateway.state !== "online") return "The gateway is not ready yet.";
+  if (instance.worker.state === "online" && instance.worker.line !== "online") return "The Worker is waiting for its line.";
   if (instance.worker.state !== "online") return "The Worker is not online: start it in the Worker tab.";
   if (waiting) return `${operationLabel(waiting.label)} waits for a person; until then this Agent starts nothing new. See Now.`;
   return "";

@@ -5,7 +5,7 @@ import { icon } from "../lib/icons.js";
 import { span, moment, when } from "../lib/time.js";
 import { link } from "../route.js";
 import { argsText, caseState, caseTypeText, keyText, operationState, orderText, plural, runState, short, valueText } from "../words.js";
-import { calculation } from "./calculation.js";
+import { CASE_TYPES, calculation, obstacle } from "./calculation.js";
 import { composer } from "./composer.js";
 import { mark, refused } from "./states.js";
 
@@ -65,14 +65,17 @@ function runArticle(run, s, instance, act, newest) {
     h("div", { class: "row" },
       run.caseId && h("a", { href: link(s.route, { instance: instance.id, tab: "cases", case: run.caseId, fact: "" }) }, "Open the Case"),
       waiting && pending && h("a", { class: "button", href: "/console/", target: "_blank", rel: "noopener" }, icon("away"), "Decide in the Console"),
-      waiting && open && !pending && h("button", { type: "button", class: "primary", disabled: instance.agent.state === "running", onclick: () => act.resume(instance.id, run) }, icon("play"), "Go on with this Case")));
+      waiting && open && !pending && h("button", { type: "button", class: "primary", disabled: obstacle(s, instance) !== "", onclick: () => act.resume(instance.id, run.caseType, run.jobId) }, icon("play"), "Go on with this Case")));
 }
 
 /** A Case from before this workbench started: its steps are in the ledger, its run is not. */
-function pastCase(row, s, instance) {
+function pastCase(row, s, instance, act) {
+  const job = s.work[instance.id]?.input?.values?.job_id;
+  const goesOn = row.status === "running" && CASE_TYPES.includes(row.caseType) && row.businessKey?.job_id === job && obstacle(s, instance) === "";
   return h("article", { key: row.caseId, class: "run past", "aria-label": `Case ${keyText(row.businessKey)}` },
-    h("p", { class: "asked-past" }, `${caseTypeText(row.caseType)} of `, h("strong", {}, keyText(row.businessKey)), " ", mark(caseState(row), "small")),
-    h("div", { class: "row" }, when(row.closedAt ?? row.openedAt, s.now), h("a", { href: link(s.route, { instance: instance.id, tab: "cases", case: row.caseId, fact: "" }) }, "Open the Case")));
+    h("p", { class: "asked-past" }, `${caseTypeText(row.caseType)} of `, h("strong", {}, keyText(row.businessKey)), " ", mark(caseState(row, s.boards[instance.id]?.board?.operations), "small")),
+    h("div", { class: "row" }, when(row.closedAt ?? row.openedAt, s.now), h("a", { href: link(s.route, { instance: instance.id, tab: "cases", case: row.caseId, fact: "" }) }, "Open the Case"),
+      goesOn && h("button", { type: "button", onclick: () => act.resume(instance.id, row.caseType, job) }, icon("play"), "Go on with this Case")));
 }
 
 const modelLine = (model) => (model.configured ? model.name : "no model");
@@ -106,7 +109,7 @@ export function conversation(s, instance, act) {
   const runs = s.work[instance.id]?.runs ?? [];
   const known = new Set(runs.map((run) => run.caseId));
   const past = (s.boards[instance.id]?.board?.cases ?? []).filter((row) => !known.has(row.caseId)).sort((a, b) => moment(a.openedAt) - moment(b.openedAt)).slice(-20);
-  return h("main", { class: "talk", id: "main", tabindex: -1 },
+  return h("main", { class: "talk", id: "main", tabindex: -1, inert: s.ui.sheet !== "" },
     head(s, instance, act),
     h("div", { class: "talk-scroll", "data-scroll": "talk" },
       h("div", { class: "measure" },
@@ -114,6 +117,6 @@ export function conversation(s, instance, act) {
         calculation(s, instance, act),
         past.length + runs.length > 0 && h("section", { class: "history", "aria-label": "Work so far" },
           [...runs].reverse().map((run, index) => runArticle(run, s, instance, act, index === 0)),
-          [...past].reverse().map((row) => pastCase(row, s, instance))))),
+          [...past].reverse().map((row) => pastCase(row, s, instance, act))))),
     composer());
 }

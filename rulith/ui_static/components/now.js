@@ -4,7 +4,8 @@ import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { clock, full, moment, span, when } from "../lib/time.js";
 import { link } from "../route.js";
-import { operationLabel, operationState, short, valueText } from "../words.js";
+import { argsText, operationLabel, operationState, short, valueText } from "../words.js";
+import { ground } from "./proof.js";
 import { empty, loading, mark } from "./states.js";
 
 const KNOWN = ["waiting_for_decision", "needs_person"];
@@ -20,17 +21,21 @@ function values(text) {
   }
 }
 
-/** One line on where each value came from: the nearest premise that carries it. */
-const origins = (premises) => (premises ?? []).map((node) => h("li", { key: node.id ?? node.text }, h("code", {}, node.text), node.tier && h("span", { class: "tier" }, node.tier)));
+/** Where the values came from, a line per premise; the Case's own ids say nothing to a person. */
+const origins = (premises) => (premises ?? []).map((node) => h("li", { key: node.id ?? node.text, title: node.text },
+  h("strong", {}, short(node.predicate)), ` ${argsText(withoutIds(node.args))} `, h("span", { class: `tier tier-${node.tier}` }, node.tier),
+  h("span", { class: "quiet" }, ` ${ground(node.by)}`)));
+
+const withoutIds = (args) => Object.fromEntries(Object.entries(args ?? {}).filter(([, value]) => !/^(root|case)_[0-9a-f]{16}/.test(String(value))));
 
 function decision(row, s, instance) {
   return h("li", { class: "box needs", key: row.id },
     h("h4", {}, icon("waiting"), sentence(row.kind)),
     h("p", {}, h("span", { class: "mono", title: row.action }, short(row.action ?? row.label ?? row.tool)), " will run with exactly these values:"),
     h("dl", { class: "pairs" }, values(row.argsText).map(([name, value]) => [h("dt", { key: name }, name), h("dd", { key: `${name}=` }, h("code", {}, valueText(name, value)))])),
-    row.premises?.length > 0 && h("details", {}, h("summary", {}, "Where the values come from"), h("ul", { class: "plain-list" }, origins(row.premises))),
+    row.premises?.length > 0 && h("details", { hook: (element) => { element.open = true; } }, h("summary", {}, "Where the values come from"), h("ul", { class: "plain-list" }, origins(row.premises))),
     h("p", { class: "quiet" }, row.expiresAt && ["Expires ", h("time", { datetime: row.expiresAt, title: full(row.expiresAt) }, clock(row.expiresAt, s.now)), ". "], "If it is refused, nothing runs and the Case stays open."),
-    h("div", { class: "row" }, h("a", { class: "button", href: `/console/#decision=${encodeURIComponent(row.id)}`, target: "_blank", rel: "noopener" }, icon("away"), "Decide in the Console")));
+    h("div", { class: "row" }, h("a", { class: "button", "data-row": true, href: `/console/#decision=${encodeURIComponent(row.id)}`, target: "_blank", rel: "noopener" }, icon("away"), "Decide in the Console")));
 }
 
 function person(op, s, instance) {
@@ -38,7 +43,7 @@ function person(op, s, instance) {
     h("h4", {}, icon("person"), "Say whether this happened"),
     h("p", {}, h("span", { class: "mono", title: op.label }, operationLabel(op.label)), " was handed to a Worker and no answer came. It may have run, so it is not repeated."),
     h("p", { class: "quiet" }, "Look at the system it acts on, then record what you found. ", when(op.since, s.now)),
-    h("div", { class: "row" }, h("a", { class: "button", href: `/console/#operation=${op.ordinal}`, target: "_blank", rel: "noopener" }, icon("away"), "Reconcile in the Console"),
+    h("div", { class: "row" }, h("a", { class: "button", "data-row": true, href: `/console/#operation=${op.ordinal}`, target: "_blank", rel: "noopener" }, icon("away"), "Reconcile in the Console"),
       op.caseIds?.[0] && h("a", { href: link(s.route, { instance: instance.id, tab: "cases", case: op.caseIds[0], fact: "" }) }, "Open the Case")));
 }
 
@@ -46,7 +51,7 @@ function person(op, s, instance) {
 const undecided = (op, s) =>
   h("li", { class: "box needs", key: `op${op.ordinal}` }, h("h4", {}, icon("waiting"), sentence(op.decision ?? "a decision is waiting")),
     h("p", {}, h("span", { class: "mono", title: op.label }, operationLabel(op.label)), " waits. ", when(op.since, s.now)),
-    h("div", { class: "row" }, h("a", { class: "button", href: "/console/", target: "_blank", rel: "noopener" }, icon("away"), "Decide in the Console")));
+    h("div", { class: "row" }, h("a", { class: "button", "data-row": true, href: "/console/", target: "_blank", rel: "noopener" }, icon("away"), "Decide in the Console")));
 
 function setup(s, act, passphraseSet) {
   const code = s.bench.console.setupCode;
@@ -56,7 +61,7 @@ function setup(s, act, passphraseSet) {
     h("h4", {}, icon("person"), "Decisions need your passphrase"),
     h("p", {}, "The first time, the Console asks you to choose one, with this code. It is shown on this page only and works once."),
     h("p", { class: "row" }, h("code", { class: "setup-code" }, code), h("button", { type: "button", class: "plain", onclick: () => act.copy(code, "Code copied") }, icon("copy"), "Copy the code"),
-      h("a", { class: "button", href: "/console/", target: "_blank", rel: "noopener" }, icon("away"), "Choose a passphrase")));
+      h("a", { class: "button", "data-row": true, href: "/console/", target: "_blank", rel: "noopener" }, icon("away"), "Choose a passphrase")));
 }
 
 export function now(s, instance, act) {

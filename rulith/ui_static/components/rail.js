@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { link } from "../route.js";
-import { roleState } from "../words.js";
+import { workerState } from "../words.js";
 import { empty, loading, mark } from "./states.js";
 
 /** What an Agent is doing, in one mark. */
@@ -12,16 +12,16 @@ function doing(row, board) {
     + (board?.operations ?? []).filter((op) => op.state === "needs_person").length;
   if (waiting > 0) return { words: waiting === 1 ? "1 thing needs you" : `${waiting} things need you`, meaning: "waiting", mark: "waiting" };
   if (row.agent.state === "running") return { words: "working", meaning: "running", mark: "running" };
-  const worker = roleState(row.worker.state);
+  const worker = workerState(row.worker);
   return { ...worker, words: `Worker ${worker.words}` };
 }
 
 export function rail(s, instance, act) {
   const rows = s.bench?.instances;
-  return h("nav", { class: "rail", id: "rail", "aria-label": "Agents", "data-open": s.ui.sheet === "rail" },
+  return h("nav", { class: "rail", id: "rail", "aria-label": "Agents", "data-open": s.ui.sheet === "rail", inert: s.ui.sheet === "side" },
     h("header", { class: "rail-head" },
       h("h1", {}, "Rulith"),
-      h("button", { type: "button", class: "bare only-narrow", onclick: () => act.sheet(""), "aria-label": "Close the list of Agents" }, icon("close"))),
+      h("button", { type: "button", class: "bare only-narrow", "data-close": true, onclick: () => act.sheet(""), "aria-label": "Close the list of Agents" }, icon("close"))),
     h("h2", { class: "over" }, "Agents"),
     !rows ? loading("Agents", 2)
       : rows.length === 0 ? empty("No Agent in this home yet.", "A new home gets one when the gateway writes its ledger.")

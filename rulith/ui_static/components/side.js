@@ -17,12 +17,12 @@ export function side(s, instance, act) {
   const tab = s.route.tab;
   const entry = instance && s.boards[instance.id];
   const waiting = (entry?.board?.decisions ?? []).filter((row) => row.state === "pending").length + (entry?.board?.operations ?? []).filter((op) => op.state === "needs_person").length;
-  return h("aside", { class: "side", id: "side", "aria-label": "Cases and activity", "data-open": s.ui.sheet === "side", key: "side" },
+  return h("aside", { class: "side", id: "side", "aria-label": "Cases and activity", "data-open": s.ui.sheet === "side", inert: s.ui.sheet === "rail", key: "side" },
     h("div", { class: "grip", role: "separator", tabindex: 0, "aria-orientation": "vertical", "aria-label": "Width of this column", "aria-valuenow": s.ui.sideWidth, "aria-valuemin": 300, "aria-valuemax": 760, onpointerdown: (event) => act.grip(event), onkeydown: (event) => act.gripKey(event) }),
     h("nav", { class: "tabs", "aria-label": "Side panel" },
       Object.entries(PANELS).map(([name, [words]]) => h("a", { key: name, href: link(s.route, { instance: instance?.id ?? "", tab: name, case: name === "board" ? s.route.case : "", fact: "" }), "aria-current": tab === name ? "page" : false },
         words, name === "now" && waiting > 0 && h("span", { class: "count", "aria-label": `${waiting} waiting` }, waiting))),
-      h("button", { type: "button", class: "bare only-sheet", onclick: () => act.sheet(""), "aria-label": "Close the side panel" }, icon("close"))),
+      h("button", { type: "button", class: "bare only-sheet", "data-close": true, onclick: () => act.sheet(""), "aria-label": "Close the side panel" }, icon("close"))),
     h("div", { class: "side-scroll", id: "panel", tabindex: -1, key: `${tab}/${s.route.case}` },
       entry?.error && entry.board && s.now - entry.heardAt > 2000 && stale(entry.heardAt, s.now),
       !instance ? loading("this Agent") : entry?.error && !entry.board ? refused(entry.error, act, "The gateway could not be read") : PANELS[tab][1](s, instance, act)));

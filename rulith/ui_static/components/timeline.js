@@ -11,8 +11,8 @@ import { mark } from "./states.js";
 const WIDTH = 1000;          // of the drawing; the page scales it
 const LEAST = 8;             // a state too short to see still gets a mark
 
-const PHASE = { admitted: "running", ready: "running", waiting_for_decision: "waiting", dispatched: "worker", at_worker: "worker", receipt: "worker", claimed: "worker" };
-const WORDS = { admitted: "admitted", ready: "ready", waiting_for_decision: "waiting for a person", dispatched: "at the Worker", at_worker: "at the Worker", claimed: "at the Worker", receipt: "receipt in" };
+const PHASE = { admitted: "running", ready: "running", waiting_for_decision: "waiting", needs_person: "waiting", dispatched: "worker", at_worker: "worker", receipt: "worker", claimed: "worker" };
+const WORDS = { admitted: "admitted", ready: "ready", waiting_for_decision: "waiting for a person", needs_person: "needs a person", dispatched: "at the Worker", at_worker: "at the Worker", claimed: "at the Worker", receipt: "receipt in" };
 
 /** The spans of one operation, oldest first: [{state, from, to}], the last open one ending now. */
 function spans(op, now) {

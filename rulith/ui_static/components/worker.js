@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { moment, when, span } from "../lib/time.js";
-import { roleState, short } from "../words.js";
+import { short, workerState } from "../words.js";
 import { empty, loading, mark, partial } from "./states.js";
 
 const SHOWN = 60;
@@ -34,12 +34,13 @@ export function activityText(row) {
 export function worker(s, instance, act) {
   const role = instance.worker;
   const board = s.boards[instance.id]?.board;
-  const state = roleState(role.state);
+  const state = workerState(role);
   const stopped = ["stopped", "failed", "needs_setup"].includes(role.state);
   const rows = (s.activity[instance.id] ?? []).filter((row) => row.src === "worker");
   return [
     h("section", {},
       h("div", { class: "line" }, mark(state), role.pid && h("span", { class: "quiet" }, `process ${role.pid}`), when(role.since, s.now)),
+      role.state === "online" && role.line !== "online" && h("p", { class: "quiet" }, "A Worker before it may still hold the line; its lease lapses within a minute."),
       role.detail && h("p", { class: stopped ? "problem" : "quiet" }, role.detail),
       role.retryAt && h("p", { class: "quiet" }, `Next start in ${span(Math.max(0, moment(role.retryAt) - s.now))}.`),
       h("div", { class: "row" }, stopped

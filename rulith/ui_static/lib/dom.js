@@ -13,7 +13,7 @@
  */
 
 const SVG = "http://www.w3.org/2000/svg";
-const LIVE = new Set(["checked", "disabled", "readOnly", "hidden", "open", "indeterminate"]);
+const LIVE = new Set(["checked", "disabled", "readOnly", "hidden", "inert", "open", "indeterminate"]);
 
 /** A description of one element; children may nest, and false, null and undefined vanish. */
 export function h(tag, props, ...children) {

@@ -21,8 +21,8 @@ export function ago(stamp, now) {
 
 /** A span in milliseconds: "40 ms", "1.4 s", "12 s", "3 min 20 s". */
 export function span(ms) {
-  if (!(ms >= 0)) return "";
-  if (ms < 995) return `${Math.round(ms)} ms`;
+  if (Number.isNaN(ms)) return "";
+  if (ms < 995) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 9950) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
   if (seconds < 60) return `${seconds} s`;
