@@ -9,7 +9,7 @@ Refuses to know: who may change what (gates.py) and what is shown (views.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from rulith.board.machine import Journal
@@ -193,7 +193,7 @@ class BoardState:
         self.disputable = 0                                # negated atoms and dependencies that hold: with any, nodes may be disputed
         self.issued: dict[str, Atom] = {}                  # node ids of derived atoms handed out lately
         self.versions: dict[str, int] = {}
-        self.grounds: dict[Atom, Ground] = {}
+        self.grounds: dict = {}                            # what Program.fold remembers, until supports move
         self.reads: dict[object, tuple[object, object]] = {}   # read caches: key -> (dependencies, value)
 
     # --- facts -------------------------------------------------------------------------
@@ -302,42 +302,26 @@ class BoardState:
     # --- strength ----------------------------------------------------------------------
 
     def ground(self, atom: Atom) -> Ground:
-        """Tier, witness and authorship of a usable atom: a conclusion is no stronger than its weakest premise."""
-        found = self.grounds.get(atom)
-        if found is not None:
-            return found
-        waiting = [atom]                       # a stack, since chains are longer than Python's own
-        while waiting:
-            current = waiting[-1]
-            if current in self.grounds:
-                waiting.pop()
-                continue
-            support = None if current in self.by_atom else self.program.support(current)
-            if support is not None:
-                unknown = [premise for premise in support.premises if premise not in self.grounds]
-                if unknown:
-                    waiting.extend(unknown)
-                    continue
-            self.grounds[current] = self._ground(current, support)
-            waiting.pop()
-        return self.grounds[atom]
+        """Tier, witness and authorship of an atom: a conclusion is no stronger than its weakest premise."""
+        if atom not in self.by_atom and not self.program.holds(atom):
+            return self._stated(atom)
+        return self.program.fold(atom, self.grounds, self._stated, self._concluded)
 
-    def _ground(self, atom: Atom, support) -> Ground:
-        if support is None:
-            fact = self.strongest(atom)
-            return Ground(fact.tier if fact is not None else ASSERTED, atom, True)
-        info = self.rules.get(support.rule_id)
+    def _stated(self, atom: Atom) -> Ground:
+        fact = self.strongest(atom)
+        return Ground(fact.tier if fact is not None else ASSERTED, atom, True)
+
+    def _concluded(self, rule_id: str, below: list[Ground], rounded: str | None, atom: Callable[[], Atom]) -> Ground:
+        info = self.rules.get(rule_id)
         law = info is not None and info.law
-        tier, witness = ("verified" if law else ASSERTED) if not support.premises else "verified", atom
-        law_only = law
-        for premise in support.premises:
-            below = self.grounds[premise]
-            law_only = law_only and below.law_only
-            if TIER_RANK[below.tier] > TIER_RANK[tier]:
-                tier, witness = below.tier, below.witness
-        if support.approximate is not None and weaker(tier, "approximate") != tier:
-            tier, witness = "approximate", atom
-        return Ground(tier, witness, law_only)
+        weakest = max(below, key=lambda ground: TIER_RANK[ground.tier], default=None)
+        tier = weakest.tier if weakest is not None else "verified" if law else ASSERTED
+        law_only = law and all(ground.law_only for ground in below)
+        if rounded is not None and weaker(tier, "approximate") != tier:
+            return Ground("approximate", atom(), law_only)
+        if weakest is None or tier == "verified":
+            return Ground(tier, atom(), law_only)
+        return weakest if weakest.law_only == law_only else Ground(tier, weakest.witness, law_only)
 
     # --- after an accepted command -----------------------------------------------------
 

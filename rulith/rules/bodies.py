@@ -49,7 +49,7 @@ class Body:
     never   some literal can never be decided, so nothing ever matches
     """
 
-    __slots__ = ("literals", "variables", "constants", "joins", "guards", "never", "_numbers", "_places")
+    __slots__ = ("literals", "variables", "constants", "joins", "guards", "never", "computes", "_numbers", "_places")
 
     def __init__(self, literals: Sequence[Literal], given: Sequence[str] = ()) -> None:
         self.literals = tuple(literals)
@@ -61,6 +61,7 @@ class Body:
         self.never = bool(stuck)
         self.joins: list[Join] = []
         self.guards: list[Guard] = []
+        self.computes = False   # does any guard compute a value?
         if self.never:
             return
         for index in order:
@@ -83,6 +84,7 @@ class Body:
             self.never = True
             return
         terms = tuple(self.term(value) for value in operands)  # type: ignore[arg-type]
+        self.computes = self.computes or arithmetic
         needs = frozenset(self.term(name) for name in safety.inputs(literal))
         self.guards.append(Guard(index, literal.predicate, terms, self.term(result) if arithmetic else None, needs))  # type: ignore[arg-type]
 

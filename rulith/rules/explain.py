@@ -6,7 +6,8 @@ stored support, so the closure carries no cost for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from rulith.rules import builtins, safety
 from rulith.rules.engine import Engine
@@ -16,6 +17,7 @@ from rulith.rules.relations import Key, Relation, Row, Shape
 from rulith.rules.terms import Atom, Literal, Scalar, is_variable, scalar_text
 
 Fact = tuple[Relation, Key]
+T = TypeVar("T")
 
 _ENVIRONMENTS_MAX = 64   # partial matches why_not follows per rule; beyond it the nearest are kept
 _MATCHES_MAX = 256       # facts why_not tries per literal and partial match
@@ -73,7 +75,7 @@ def support_of(engine: Engine, relation: Relation, key: Key) -> Support | None:
 
 
 def _computations(engine: Engine, head: RuleHead, stored: tuple) -> tuple[Computation, ...]:
-    if not any(guard.result is not None for guard in head.body.guards):
+    if not head.body.computes:
         return ()
     bound: dict[int, Scalar] = {-1 - n: value for n, value in enumerate(head.body.constants)}
     of = engine.values.of
@@ -116,6 +118,39 @@ def tree(engine: Engine, fact: Fact, depth_max: int, nodes_max: int) -> Node:
             del done[len(done) - width:]
             done.append(Node(atom, support, children, cut))
     return done[0]
+
+
+def fold(engine: Engine, fact: Fact, memo: dict[Fact, T], leaf: Callable[[Atom], T],
+         conclude: Callable[[str, list[T], str | None, Callable[[], Atom]], T]) -> T:
+    """Compute a value over the proof of a fact, each fact once; asserted facts are leaves.
+
+    conclude   takes the rule's id, the premises' values in body order, the text of a
+               computation that rounded (or None), and the atom's maker
+    memo       values of facts already visited; the caller's, to be emptied when supports move
+    """
+    work = [fact]
+    while work:
+        current = work[-1]
+        if current in memo:
+            work.pop()
+            continue
+        relation, key = current
+        stored = None if key in relation.base else relation.rows[key]
+        if stored is None:
+            memo[current] = leaf(atom_of(engine, relation, key))
+            work.pop()
+            continue
+        below = premises(engine, relation, key)
+        unknown = [lower for lower in below if lower not in memo]
+        if unknown:
+            work.extend(unknown)
+            continue
+        head = engine.heads[stored[0]]
+        rounded = next((c.text() for c in _computations(engine, head, stored) if not c.exact), None)
+        memo[current] = conclude(head.rule.id, [memo[lower] for lower in below], rounded,
+                                 lambda at=current: atom_of(engine, *at))
+        work.pop()
+    return memo[fact]
 
 
 # contradictions and functional dependencies

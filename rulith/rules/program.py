@@ -9,9 +9,10 @@ Knows no clock, no ids, no tiers and no reserved predicates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from typing import TypeVar
 
 from rulith.base.errors import Refused
 from rulith.base.limits import STRING_BYTES_MAX
@@ -27,6 +28,8 @@ from rulith.rules.relations import Key, Relation
 from rulith.rules.terms import Atom, Literal, Rule, Scalar, is_variable
 
 __all__ = ["Delta", "Limits", "Program", "Tx"]
+
+T = TypeVar("T")
 
 _QUERIES_MAX = 512      # compiled queries kept per Program
 _RESULTS_MAX = 1 << 30  # "all" bindings of a query; the join limit bounds them long before
@@ -245,6 +248,18 @@ class Program:
         """The rule and premises behind a derived atom; None for a bare base fact or an unknown atom."""
         fact = explain.fact_of(self._engine, atom)
         return None if fact is None else explain.support_of(self._engine, *fact)
+
+    def fold(self, atom: Atom, memo: dict, leaf: Callable[[Atom], T],
+             conclude: Callable[[str, list[T], str | None, Callable[[], Atom]], T]) -> T:
+        """A value over the atom's proof: see explain.fold. Refuses ATOM_ABSENT where it does not hold.
+
+        `memo` is the caller's: one dictionary per kind of value, emptied whenever a closing
+        removed or resupported anything.
+        """
+        fact = explain.fact_of(self._engine, atom)
+        if fact is None:
+            raise Refused("ATOM_ABSENT", atom=atom.text())
+        return explain.fold(self._engine, fact, memo, leaf, conclude)
 
     def explain(self, atom: Atom, depth_max: int = 64, nodes_max: int = 10_000) -> Node:
         """The proof tree of an atom that holds. Refuses ATOM_ABSENT where it does not."""
