@@ -32,7 +32,7 @@ Board commands
     lift_hold           {caseId, hold}                  -> {caseId, status}
     apply_batch         {operations, focus: [caseId]}   -> {nodeIds, warnings?}
     apply_action        {action, args, target?, focus}  (Board Actions)  -> {action, done, status, ok, nodeIds}
-    record_receipt      {ordinal, plan: ExternalPlan.record(), ok, reason?, facts: [{predicate, args, source?}],
+    record_receipt      {ordinal, plan: ExternalPlan.record(), ok, result?, reason?, facts: [{predicate, args, source?}],
                          resultDigest, requestDigest, workerId, workerGeneration, source: Source.record()}
         -> {action, done, status: confirmed|failed, ok, nodeIds}
     record_reconciliation {ordinal, plan: ExternalPlan.record(), outcome: happened|did_not|cannot_tell, by, reason}

@@ -34,6 +34,13 @@ WHY_DEPTH = 8
 CHANGED_MAX = 500     # node ids an Outcome names; a view shows no more
 
 
+class _Tried(Exception):
+    """Raised to take back what was only tried."""
+
+    def __init__(self, result: dict) -> None:
+        self.result = result
+
+
 class Board(Machine):
     """One Agent's Board; see the package docstring for the commands."""
 
@@ -46,7 +53,7 @@ class Board(Machine):
         "apply_batch": ("_apply_batch", *members("operations focus")),
         "apply_action": ("_apply_action", *members("action focus", "args target")),
         "record_receipt": ("_record_receipt", *members(
-            "ordinal plan ok facts resultDigest requestDigest workerId workerGeneration source", "reason")),
+            "ordinal plan ok facts resultDigest requestDigest workerId workerGeneration source", "reason result")),
         "record_reconciliation": ("_record_reconciliation", *members("ordinal plan outcome by reason")),
         "close_case": ("_close_case", *members("root", "disposition reason obligations")),
     }
@@ -116,6 +123,15 @@ class Board(Machine):
         self._no_agent_writes_it(release)
         state.close_rules()
         return {"id": release.id, "version": release.version, "digest": release.digest, "opens": list(release.case_types)}
+
+    def try_install(self, document: Mapping) -> dict:
+        """What installing this Capability now would answer; nothing is changed. Raises Refused as the command would."""
+        command = {"capability": document, "digest": digest(document)}
+        try:
+            with self._whole():
+                raise _Tried(self._install_capability(command, "", lambda prefix: prefix))
+        except _Tried as tried:
+            return tried.result
 
     def _remove_release(self, release) -> None:
         state = self.state

@@ -26,7 +26,7 @@ PERSON, GATEWAY, SETUP_CODE = "person", "gateway", "setup_code"
 
 # command -> who may give it
 AUTHORITY = {
-    "add_agent": PERSON, "replace_agent_token": PERSON, "remove_agent": PERSON,
+    "add_agent": PERSON, "replace_agent_token": PERSON, "revoke_agent_token": PERSON, "remove_agent": PERSON,
     "add_connection": PERSON, "replace_connection_key": PERSON, "isolate": PERSON,
     "add_source": PERSON, "remove_source": PERSON, "lock_tool": PERSON, "unlock_tool": PERSON,
     "install_release": PERSON, "set_device_grant": GATEWAY, "set_passphrase": SETUP_CODE,
@@ -67,6 +67,7 @@ class Registry(Machine):
     Commands (each but `genesis` with `authority`):
         genesis {commands}                    the first row of a ledger, and only that; no authority needed inside
         add_agent {id, name, tokenHash}       replace_agent_token {id, tokenHash}        remove_agent {id}
+        revoke_agent_token {id}               the Agent, its Board and its receipts stay; nobody speaks for it any more
         add_connection {id, name, agentId, keyHash}      replace_connection_key {id, keyHash}
         add_source {name, type, access, connectionId, tier, attests}                     remove_source {name}
         lock_tool {connectionId, toolId, digest, descriptor}     unlock_tool {connectionId, toolId}
@@ -84,6 +85,7 @@ class Registry(Machine):
         "genesis": ("_genesis", *members("commands")),
         "add_agent": ("_add_agent", *members("id name tokenHash authority")),
         "replace_agent_token": ("_replace_agent_token", *members("id tokenHash authority")),
+        "revoke_agent_token": ("_revoke_agent_token", *members("id authority")),
         "remove_agent": ("_remove_agent", *members("id authority")),
         "add_connection": ("_add_connection", *members("id name agentId keyHash authority")),
         "replace_connection_key": ("_replace_connection_key", *members("id keyHash authority")),
@@ -162,14 +164,27 @@ class Registry(Machine):
         self._authority("replace_agent_token", command)
         agent = self.agent(command["id"])
         self._claim_token(command["tokenHash"], agent["id"])
-        self.journal.drop(self._by_token, agent["tokenHash"])
+        self._void_token(agent)
         self.journal.put(self.agents, agent["id"], {**agent, "tokenHash": command["tokenHash"]})
         return {"id": agent["id"]}
+
+    def _revoke_agent_token(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("revoke_agent_token", command)
+        agent = self.agent(command["id"])
+        if not agent["tokenHash"]:
+            raise Refused("agent_revoked_already", agent=agent["name"])
+        self._void_token(agent)
+        self.journal.put(self.agents, agent["id"], {**agent, "tokenHash": ""})
+        return {"id": agent["id"]}
+
+    def _void_token(self, agent: Mapping) -> None:
+        if agent["tokenHash"]:
+            self.journal.drop(self._by_token, agent["tokenHash"])
 
     def _remove_agent(self, command: Mapping, at: str, draw: Mint) -> dict:
         self._authority("remove_agent", command)
         agent = self.agent(command["id"])
-        self.journal.drop(self._by_token, agent["tokenHash"])
+        self._void_token(agent)
         self.journal.drop(self.agents, agent["id"])
         return {"id": agent["id"]}
 

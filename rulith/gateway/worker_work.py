@@ -169,6 +169,8 @@ class WorkerWork:
                    "source": source.record() if source is not None else None}
         if receipt.reason:
             command["reason"] = receipt.reason
+        if receipt.result:
+            command["result"] = receipt.result      # kept so that anyone can compute the digest again
         outcome = self.authority.command_board(agent_id, command)
         result = {name: outcome.result[name] for name in ("action", "done", "status", "ok") if name in outcome.result}
         summary = "The Action took effect and was recorded." if receipt.ok else f"The Action failed: {receipt.reason or 'no reason was given'}"

@@ -14,6 +14,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from rulith.base.canonical import canonical_bytes
@@ -169,27 +170,40 @@ class Ledger:
 
     def verify(self) -> list[str]:
         """Everything that is wrong with the file; reads all of it."""
+        return [problem for problem in self.verify_in_steps() if problem is not None]
+
+    def verify_in_steps(self) -> Iterator[str | None]:
+        """The same, a piece at a time: a problem, or None where the caller may do something else first, even commit."""
         db = self._open_db()
         try:
-            problems = [text for (text,) in db.execute("PRAGMA integrity_check") if text != "ok"]
-            ends = {name: (seq, head) for name, seq, head in db.execute("SELECT name, seq, hash FROM chain")}
-            names = [name for (name,) in db.execute("SELECT DISTINCT chain FROM row ORDER BY chain")]
+            yield from (text for (text,) in db.execute("PRAGMA integrity_check").fetchall() if text != "ok")
+            names = {name for (name,) in db.execute("SELECT DISTINCT chain FROM row")}
+            ended = {name for (name,) in db.execute("SELECT name FROM chain")}
         except sqlite3.Error as problem:
             raise store_failed(problem) from problem
-        for name in names:
-            last = NO_ROW
+        yield from (f"chain {name!r} has lost its rows" for name in sorted(ended - names))
+        for name in sorted(names):
+            yield from self._verify_chain(name)
 
-            def remembered(name: str = name) -> Iterator[tuple[Row, bytes]]:
-                nonlocal last
-                for row, body_bytes in self._read(name, 0):
-                    last = (row.seq, row.hash)
-                    yield row, body_bytes
-
-            problems.extend(check_chain(remembered()))
-            if ends.pop(name, NO_ROW) != last:
+    def _verify_chain(self, name: str) -> Iterator[str | None]:
+        last, rows, is_over = NO_ROW, self._read(name, 0), False
+        while not is_over:
+            page = list(islice(rows, PAGE_ROWS))
+            is_over = len(page) < PAGE_ROWS
+            problems = list(check_chain(page, last))
+            if page:
+                last = (page[-1][0].seq, page[-1][0].hash)
+            if is_over and self._end_of(name) != last:      # before anything is yielded, so no commit came between
                 problems.append(f"chain {name!r} does not end where it says")
-        problems.extend(f"chain {name!r} has lost its rows" for name in ends)
-        return problems
+            yield from problems
+            yield None
+
+    def _end_of(self, name: str) -> tuple[int, str]:
+        """Where the file says that the chain ends."""
+        try:
+            return self._open_db().execute("SELECT seq, hash FROM chain WHERE name = ?", (name,)).fetchone() or NO_ROW
+        except sqlite3.Error as problem:
+            raise store_failed(problem) from problem
 
     def backup_to(self, path: Path | str) -> None:
         """Write a whole copy of the committed ledger to the new file `path`, while this one stays open.

@@ -60,10 +60,14 @@ class MemoryLedger:
         return sorted(self._heads)
 
     def verify(self) -> list[str]:
+        return [problem for problem in self.verify_in_steps() if problem is not None]
+
+    def verify_in_steps(self) -> Iterator[str | None]:
         self._check_open()
         names = sorted({row.chain for row, _ in self._rows})
-        return [problem for name in names
-                for problem in check_chain((row, body) for row, body in self._rows if row.chain == name)]
+        for name in names:
+            yield from check_chain([(row, body) for row, body in self._rows if row.chain == name])
+            yield None
 
     def close(self) -> None:
         self._staged.clear()

@@ -41,9 +41,9 @@ def row_hash(chain: str, seq: int, at: str, kind: str, body_bytes: bytes, prev: 
     return sha256_hex(canonical_bytes([chain, seq, at, kind, body_hash, prev]))
 
 
-def check_chain(rows: Iterable[tuple[Row, bytes]]) -> Iterator[str]:
-    """What is wrong with the rows of one chain from its first on, each with its stored body bytes."""
-    seq, prev = NO_ROW
+def check_chain(rows: Iterable[tuple[Row, bytes]], after: tuple[int, str] = NO_ROW) -> Iterator[str]:
+    """What is wrong with these rows of one chain, each with its stored body bytes; `after` is the row before them."""
+    seq, prev = after
     for row, body_bytes in rows:
         where = f"row {row.seq} of chain {row.chain!r}"
         if row.seq != seq + 1:

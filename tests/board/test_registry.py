@@ -72,7 +72,7 @@ def test_genesis_with_one_bad_command_seeds_nothing():
 
 COMMANDS = {
     "add_agent": {"id": "agt_2", "name": "x", "tokenHash": "h2"}, "replace_agent_token": {"id": "agt_1", "tokenHash": "h3"},
-    "remove_agent": {"id": "agt_1"}, "add_connection": {"id": "conn_2", "name": "x", "agentId": "agt_1", "keyHash": "k"},
+    "revoke_agent_token": {"id": "agt_1"}, "remove_agent": {"id": "agt_1"}, "add_connection": {"id": "conn_2", "name": "x", "agentId": "agt_1", "keyHash": "k"},
     "replace_connection_key": {"id": "conn_1", "keyHash": "k"}, "isolate": {"connectionId": "conn_1"},
     "add_source": {"name": "s", "type": "file", "access": "/x", "connectionId": "conn_1", "tier": "attested", "attests": []},
     "remove_source": {"name": "files"}, "lock_tool": {"connectionId": "conn_1", "toolId": "t@1", "digest": "b" * 64, "descriptor": {}},
@@ -231,3 +231,26 @@ def test_rows_rebuild_the_same_registry(reg):
         again.replay(row)
     for name in ("agents", "connections", "sources", "locks", "decisions", "device_grant_hash", "passphrase", "rows", "policy_version"):
         assert getattr(again, name) == getattr(reg.law, name)
+
+
+def test_a_revoked_agent_stays_and_nobody_speaks_for_it(reg):
+    """Its Board and receipts are history; only its token is void, until a new one is given."""
+    reg.run("revoke_agent_token", id="agt_1", authority=PERSON)
+    assert reg.law.agent_by_token_hash("h1") is None and reg.law.agent_by_token_hash("") is None
+    assert reg.law.agent_ids() == ["agt_1"] and reg.law.connection("conn_1")["agentId"] == "agt_1"
+    assert code(reg.run, "revoke_agent_token", id="agt_1", authority=PERSON) == "agent_revoked_already"
+    reg.run("replace_agent_token", id="agt_1", tokenHash="h2", authority=PERSON)
+    assert reg.law.agent_by_token_hash("h2") == "agt_1" and reg.law.agent_by_token_hash("h1") is None
+    reg.run("revoke_agent_token", id="agt_1", authority=PERSON)
+    reg.run("remove_agent", id="agt_1", authority=PERSON)
+    assert reg.law.agent_ids() == []
+
+
+def test_a_source_is_edited_in_one_row_or_not_at_all(reg):
+    edited = {"name": "files", "type": "file", "access": "/elsewhere", "connectionId": "conn_1", "tier": "perceived", "attests": []}
+    reg.run("several", commands=[{"kind": "remove_source", "name": "files", "authority": PERSON},
+                                 {"kind": "add_source", **edited, "authority": PERSON}])
+    assert reg.law.sources["files"].access == "/elsewhere"
+    assert code(reg.run, "several", commands=[{"kind": "remove_source", "name": "files", "authority": PERSON},
+                                              {"kind": "add_source", **edited, "tier": "best", "authority": PERSON}]) == "bad_command"
+    assert reg.law.sources["files"].access == "/elsewhere"

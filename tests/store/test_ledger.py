@@ -97,6 +97,21 @@ class TestEveryLedger:
                 ledger.commit()
         assert seen == list(range(1, 1201))
 
+    def test_the_full_check_goes_in_steps_between_which_rows_may_be_committed(self, ledger) -> None:
+        """A gateway checks its own ledger while it serves; what came meanwhile is no fault."""
+        for n in range(1_200):
+            ledger.append("a", "board", {"n": n}, AT)
+        ledger.commit()
+        steps = 0
+        for problem in ledger.verify_in_steps():
+            assert problem is None
+            steps += 1
+            for chain in ("a", "b"):
+                if steps < 5:
+                    ledger.append(chain, "board", {"late": steps}, AT)
+            ledger.commit()
+        assert steps >= 1 and ledger.verify() == []
+
     def test_a_closed_ledger_says_so(self, ledger) -> None:
         ledger.close()
         ledger.close()
@@ -213,6 +228,7 @@ class TestTheFile:
         "UPDATE row SET kind = 'other' WHERE seq = 2",
         "DELETE FROM row WHERE seq = 2",
         "UPDATE row SET prev = hash WHERE seq = 2",
+        "INSERT INTO row (chain, seq, at, kind, body, prev, hash) SELECT 'b', 1, at, kind, body, prev, hash FROM row WHERE seq = 1",
     ])
     def test_a_tampered_middle_is_found_by_the_full_check(self, tmp_path, tampering) -> None:
         self._tamper(tmp_path, tampering)

@@ -99,6 +99,7 @@ CODES: dict[str, tuple[str, str]] = {
     "genesis_over": ("This ledger has rows already; only an empty one is seeded.", "Use the Console to add what is missing."),
     "not_authorized": ("{act} needs {needs}.", "{instead}"),
     "registry_name_taken": ("{what} {name!r} exists already.", "Use another name, or change the existing one."),
+    "agent_revoked_already": ("The Agent {agent} has no token that could be revoked.", "Rotate it to give the Agent a new one."),
     "unknown_source": ("There is no Source {source!r} on this gateway.", "Use a name that the Console lists."),
     "decision_closed": ("Decision {decision} is {state} and takes no more verdicts.", "Apply the Action again where a new decision is wanted."),
     "decision_expired": ("Decision {decision} expired at {expires_at}.", "Apply the Action again; the values are then judged afresh."),
