@@ -18,7 +18,7 @@ from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.board.release import Acceptance, ActionSpec, CaseType, PredicateSpec, Release, TaskNode
 from rulith.board.shapes import TIERS
-from rulith.board.words import BUILTINS, IMPORTABLE, is_board_word
+from rulith.board.words import BUILTINS, IMPORTABLE
 from rulith.rules.terms import Literal, Rule, is_variable, read_literal
 
 FORMAT = "rulith-capability/1"
@@ -461,7 +461,3 @@ def type_fits(value: object, kind: str) -> bool:
     """Whether a normalised scalar may stand where `kind` is asked; text that prints as a number has become one."""
     plain = kind.rstrip("?")
     return type_of(value) == plain or (plain == "string" and type_of(value) == "number")
-
-
-def reserved_predicate(predicate: str) -> bool:
-    return predicate in BUILTINS or is_board_word(predicate)
