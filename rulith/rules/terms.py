@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Union
 
 from rulith.base.canonical import canonical_text, number_text
@@ -59,6 +59,7 @@ class Atom:
     predicate: str
     args: Arguments
     negated: bool = False
+    _hash: int = field(init=False, repr=False)   # set when first asked: atoms are looked up again and again
 
     @staticmethod
     def of(predicate: str, args: Mapping[str, object] | None = None, negated: bool = False) -> Atom:
@@ -74,7 +75,12 @@ class Atom:
                 and _same_arguments(self.args, other.args))
 
     def __hash__(self) -> int:
-        return hash((self.predicate, self.args))   # 1 and True share a hash; __eq__ tells them apart
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash((self.predicate, self.args))   # 1 and True share a hash; __eq__ tells them apart
+            object.__setattr__(self, "_hash", found)
+            return found
 
     def text(self) -> str:
         """`p(a=1, b=x)`, `not p()`."""

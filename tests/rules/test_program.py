@@ -218,6 +218,24 @@ def test_an_explanation_is_cut_where_it_is_told():
     assert refusal.value.code == "ATOM_ABSENT"
 
 
+def test_a_fold_visits_each_fact_of_a_proof_once():
+    made = program(*[A("e", a=n, b=n + 1) for n in range(600)], R("b", L("p", a="?x", b="?y"), L("e", a="?x", b="?y")),
+                   R("s", L("p", a="?x", b="?z"), L("p", a="?x", b="?y"), L("e", a="?y", b="?z")), limits=Limits(derived=200_000))
+    visited = []
+
+    def leaf(atom):
+        visited.append(atom)
+        return 1
+
+    memo = {}
+    assert made.fold(A("p", a=0, b=600), memo, leaf, lambda rule_id, below, rounded, atom: sum(below)) == 600
+    assert len(visited) == 600
+    assert made.fold(A("p", a=0, b=599), memo, leaf, lambda *_: 0) == 599 and len(visited) == 600
+    with pytest.raises(Refused) as refusal:
+        made.fold(A("p", a=1, b=0), memo, leaf, lambda *_: 0)
+    assert refusal.value.code == "ATOM_ABSENT"
+
+
 def depth(node):
     return 1 + max(map(depth, node.children)) if node.children else 0
 
@@ -412,6 +430,20 @@ def test_a_rolled_back_retraction_keeps_the_order_of_facts():
             raise KeyError
     assert texts(made.facts()) == ["p(x=3)", "p(x=1)", "p(x=2)", "q(x=3)", "q(x=1)", "q(x=2)"]
     assert [one["?x"] for one in made.solve([L("p", x="?x")])] == [3, 1, 2]
+
+
+def test_a_rolled_back_retraction_leaves_no_gap_in_who_cites_whom():
+    made = program(*[A(p, x=n) for p in "ab" for n in (1, 2)], R("r", L("h", x="?x"), L("a", x="?x"), L("b", x="?x")))
+    with pytest.raises(KeyError):
+        with made.transaction() as tx:
+            tx.retract_fact(A("a", x=1))
+            tx.close()
+            tx.retract_fact(A("b", x=2))     # citations of b are first looked at while h(x=1) is away
+            tx.close()
+            raise KeyError
+    with made.transaction() as tx:
+        tx.retract_fact(A("b", x=1))
+    assert texts(made.facts("h")) == ["h(x=2)"]
 
 
 def test_the_digest_is_order_free_and_covers_everything_that_holds():
