@@ -337,7 +337,7 @@ def move_fence(current: Fence, *, worker_id: str | None, generation: int) -> tup
         return Fence(worker_id, generation), False
     if current == Fence(worker_id, generation):
         return current, True
-    raise Refused("fence_generation_stale", generation=current.generation)
+    raise Refused("fence_generation_stale", generation=generation, current=current.generation)
 
 
 def release_fence(current: Fence) -> Fence:

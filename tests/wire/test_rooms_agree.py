@@ -5,7 +5,11 @@ Law may not import the wire, so it writes its names down; this is where the two 
 
 from __future__ import annotations
 
+import pytest
+
+from rulith.base.errors import Refused
 from rulith.board import operations, shapes
+from rulith.board.registry import Registry
 from rulith.gateway import calls
 from rulith.wire import lease, manifest, mcp_client, mcp_server
 from rulith.wire.contract import load_bundle, mcp_contract, worker_surface
@@ -40,3 +44,39 @@ def test_the_worker_hop():
     assert list(manifest.KINDS) == schema["toolKind"]["enum"]
     assert "^" + lease.WORKER_ID.pattern + "$" == schema["workerId"]["pattern"]
     assert worker_surface()["grantMembers"] == schema["grantPayload"]["required"]
+
+
+AT = "2026-11-30T12:00:00.000Z"
+GATEWAY = {"kind": "gateway"}
+
+
+def fenced_at(worker_id: str | None, generation: int) -> Registry:
+    """A Registry whose one Connection stands at this fence."""
+    registry = Registry()
+    registry.execute({"kind": "genesis", "commands": [
+        {"kind": "add_agent", "id": "agent_1", "name": "a", "tokenHash": "0" * 64},
+        {"kind": "add_connection", "id": "conn_1", "name": "c", "agentId": "agent_1", "keyHash": "0" * 64},
+    ]}, at=AT, mint=lambda prefix: prefix + "0" * 24)
+    move(registry, worker_id, generation)
+    return registry
+
+
+def move(registry: Registry, worker_id: str | None, generation: int) -> dict:
+    command = {"kind": "fence", "connectionId": "conn_1", "workerId": worker_id, "generation": generation, "authority": GATEWAY}
+    return registry.execute(command, at=AT, mint=lambda prefix: prefix + "0" * 24).result
+
+
+@pytest.mark.parametrize("row", load_bundle("worker-contract.json").json("protocol/worker/vectors.json")["fences"])
+def test_the_law_moves_the_fence_as_the_contract_s(row):
+    registry, (worker_id, generation) = fenced_at(*row["from"]), row["move"]
+    current = lease.Fence(*row["from"])
+    if "refused" in row:
+        with pytest.raises(Refused) as by_law:
+            move(registry, worker_id, generation)
+        with pytest.raises(Refused) as by_wire:
+            lease.move_fence(current, worker_id=worker_id, generation=generation)
+        assert by_law.value.code == row["refused"] and by_law.value.teaching == by_wire.value.teaching
+        return
+    fence, replay = lease.move_fence(current, worker_id=worker_id, generation=generation)
+    assert move(registry, worker_id, generation) == {
+        "connectionId": "conn_1", "fence": {"workerId": fence.worker_id, "generation": fence.generation}, "replay": replay}

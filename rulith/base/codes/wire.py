@@ -28,7 +28,7 @@ CODES: dict[str, tuple[str, str]] = {
     # the lease
     "lease_malformed": ("The lease in the answer is unusable: {problem}.", "Hold nothing, wait, and poll afresh."),
     "fence_generation_stale": (
-        "The fence stands at generation {generation}; a lower or equal one cannot move it.",
+        "Generation {generation} is stale; the fence stands at {current}.",
         "Read the current fence and move it forward.",
     ),
     # the Worker's upload rule
