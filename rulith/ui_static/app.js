@@ -12,6 +12,7 @@ import { h, patch } from "./lib/dom.js";
 import { read } from "./route.js";
 import { change, instanceOf, state, watch } from "./store.js";
 import { begin, loadWork, need } from "./sync.js";
+import { waitingFor } from "./words.js";
 
 const SLOW_TICK_MS = 10_000;
 let sheet = "";              // the sheet that was drawn last, and what had the focus before it
@@ -42,7 +43,7 @@ function sheetFocus(s, before) {
   if (sheet !== "") {
     if (opened) sheetOpener = before;
     document.querySelector(`#${sheet} [data-close]`)?.focus();
-  } else if (sheetOpener?.isConnected && [document.body, null].includes(document.activeElement)) {
+  } else if (sheetOpener?.isConnected && (document.activeElement === document.body || !document.activeElement?.checkVisibility())) {
     sheetOpener.focus();
   }
 }
@@ -50,7 +51,7 @@ function sheetFocus(s, before) {
 function draw(s) {
   const before = document.activeElement;
   const instance = instanceOf(s);
-  const waiting = instance ? (s.boards[instance.id]?.board?.decisions ?? []).filter((row) => row.state === "pending").length : 0;
+  const waiting = instance ? waitingFor(s.boards[instance.id]?.board) : 0;
   document.title = [waiting > 0 ? `(${waiting})` : "", instance ? `${instance.name} · Rulith` : "Rulith"].filter(Boolean).join(" ");
   if (s.ui.theme === "auto") document.documentElement.removeAttribute("data-theme");
   else document.documentElement.dataset.theme = s.ui.theme;

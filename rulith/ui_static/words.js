@@ -19,6 +19,10 @@ export function operationState(op) {
   return { words: (op.state === "running" && STAGE[op.stage]) || words, meaning, mark };
 }
 
+/** How many things of a Board wait for a person. */
+export const waitingFor = (board) => (board?.decisions ?? []).filter((row) => row.state === "pending").length
+  + (board?.operations ?? []).filter((op) => op.state === "needs_person").length;
+
 /** An operation's label for reading: no minted ids, and an Action by its own name. The whole of it goes into the title. */
 export const operationLabel = (label) => label.split(" ").filter((part) => !/^(root|case)_[0-9a-f]{16,}/.test(part)).map((part, index) => (index === 0 ? part : short(part))).join(" ");
 
@@ -53,7 +57,7 @@ const ROLE = {
 };
 
 /** A Worker that runs is of use once it holds its Connection's line: one that was killed keeps it until its lease lapses. */
-export const workerState = (worker) => (worker.state === "online" && worker.line !== "online" ? { words: "waiting for its line", meaning: "waiting", mark: "waiting" } : roleState(worker.state));
+export const workerState = (worker) => (worker.state === "online" && worker.lineHeld ? { words: "waiting for its line", meaning: "waiting", mark: "waiting" } : roleState(worker.state));
 
 export function roleState(name) {
   const [words, meaning, mark] = ROLE[name] ?? [name ?? "not known yet", "unknown", "unknown"];

@@ -231,10 +231,10 @@ class Workbench:
 
     def _worker_event(self, instance_id: str, event: Event) -> None:
         if event.get("type") in ("spawn", "exit"):
-            self.instances[instance_id].line = ""
+            self.instances[instance_id].line_held = False
             self.record_children()
         elif event.get("type") == "availability":
-            self.instances[instance_id].line = str(event.get("state"))
+            self.instances[instance_id].line_held = event.get("code") == "worker_lease_held"
             self.changed()
         self.tell("worker", instance_id, event)
 

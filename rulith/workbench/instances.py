@@ -28,7 +28,7 @@ class Instance:
     worker: Role
     worker_wanted: bool = True
     board: dict[str, object] | None = None
-    line: str = ""               # what its Worker's process last said of the line: online, offline, needs setup
+    line_held: bool = False      # its Worker runs and another one still holds the Connection's line
     runs: list[Run] = field(default_factory=list)
     agent: Child | None = None
     busy: bool = False           # from the moment a job is asked for until its process is gone
@@ -64,7 +64,7 @@ class Instance:
         return {"id": profile.id, "name": profile.name, "mode": profile.mode, "directory": str(profile.directory),
                 "workspace": str(profile.workspace), "agentId": profile.agent_id, "agentName": profile.agent_name,
                 "connectionId": profile.connection_id, "createdAt": profile.created_at,
-                "worker": {**self.worker.row(), "line": self.line}, "agent": agent, "model": model}
+                "worker": {**self.worker.row(), "lineHeld": self.line_held}, "agent": agent, "model": model}
 
 
 def board_of(state: dict, profile: Profile) -> dict[str, object]:

@@ -1,7 +1,6 @@
 """The page in a real browser over the real product: the button, the Case, the proof.
 
-One workbench for the module, with a gateway, a Worker and Agents as real processes. Every
-page must be silent on the console and ask nothing beyond its own origin.
+Every page must be silent on the console and ask nothing beyond its own origin.
 """
 
 from __future__ import annotations
@@ -9,100 +8,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-sync_api = pytest.importorskip("playwright.sync_api")
-expect = sync_api.expect
+from tests.browser.real_bench import WAIT_MS, Bench, Watched, expect, run_calculation
 
-CHROMIUM = os.environ.get("RULITH_TEST_CHROMIUM") or "/usr/bin/chromium"
-ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
-ROOT = Path(__file__).resolve().parents[2]
-WAIT_MS = 30_000
-pytestmark = [pytest.mark.skipif(not shutil.which(CHROMIUM), reason=f"no browser at {CHROMIUM}"), pytest.mark.timeout(180)]
-
-
-class Bench:
-    """`rulith start` of a home, as a process."""
-
-    def __init__(self, home: Path) -> None:
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("RULITH_")}
-        self.home = home
-        self.process = subprocess.Popen([sys.executable, "-m", "rulith", "start", "--home", str(home), "--no-browser"], cwd=ROOT,
-                                        env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        for line in self.process.stdout:
-            if found := re.search(r"(http://127\.0\.0\.1:\d+)(/\?k=\S+)", line):
-                self.origin, self.url = found[1], found[1] + found[2]
-                return
-        raise AssertionError(f"it ended with {self.process.wait(30)} and printed no address")
-
-    def end(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(30)
-        self.process.stdout.close()
-        return status
-
-    def pid_of(self, role: str) -> int:
-        children = json.loads((self.home / "run" / "workbench.json").read_text())["children"]
-        return next(child["pid"] for child in children if child["role"] == role)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=ARGS)
-        yield found
-        found.close()
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory):
-    made = Bench(tmp_path_factory.mktemp("browser") / "home")
-    yield made
-    assert made.end() == 0
-
-
-class Watched:
-    """A page with everything it asked for and complained about."""
-
-    def __init__(self, browser, bench, *, width=1440, height=900, quiet=True, **context):
-        self.context = browser.new_context(viewport={"width": width, "height": height}, **context)
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(WAIT_MS)
-        self.asked: list[str] = []
-        self.complaints: list[str] = []
-        self.bench = bench
-        self.quiet = quiet
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("console", lambda message: self.complaints.append(message.text) if message.type in ("error", "warning") else None)
-        self.page.on("pageerror", lambda problem: self.complaints.append(str(problem)))
-        self.page.goto(bench.url)
-
-    def __enter__(self):
-        return self.page
-
-    def __exit__(self, kind, *problem):
-        foreign = [url for url in self.asked if not url.startswith((self.bench.origin, "blob:", "data:"))]
-        self.context.close()
-        if kind is None:
-            assert foreign == []
-            assert not self.quiet or self.complaints == []
-
-
-def run_calculation(page, job_id, approve=False, price="1299"):
-    """Press the one button for a job of that id and price; the article of its run."""
-    expect(page.get_by_role("button", name=re.compile("Run the verified calculation|Write these numbers and run"))).to_be_enabled(timeout=WAIT_MS)
-    page.get_by_label("Job id").fill(job_id)
-    page.get_by_label("Unit price").fill(price)
-    page.get_by_label("Ask me before the totals are written").set_checked(approve)
-    page.get_by_role("button", name=re.compile("Run the verified calculation|Write these numbers and run")).click()
-    return page.get_by_role("article", name=f"Run of {job_id}").first
+pytestmark = pytest.mark.timeout(180)
 
 
 def test_the_first_page_finds_one_agent_and_says_that_no_model_is_configured(browser, bench):

@@ -440,3 +440,13 @@ def test_a_gateway_that_somebody_else_started_meanwhile_is_used(stage):
         remove_runfile(stage.home.gateway_json)
         return len(stage.spawn.of("gateway"))
     assert play(stage, script) == 1
+
+
+def test_a_worker_that_waits_for_the_line_of_one_before_it_says_so(stage):
+    async def script(stage):
+        worker = stage.spawn.of("worker")[0].child
+        worker.tell({"type": "availability", "state": "offline", "code": "worker_lease_held"})
+        held = (await stage.page.get("/api/state"))["instances"][0]["worker"]["lineHeld"]
+        worker.tell({"type": "availability", "state": "online"})
+        return held, (await stage.page.get("/api/state"))["instances"][0]["worker"]["lineHeld"]
+    assert play(stage, script) == (True, False)

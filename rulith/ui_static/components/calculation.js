@@ -51,7 +51,7 @@ export function obstacle(s, instance) {
   if (instance.agent.held) return `${instance.agent.held} One run of an Agent at a time.`;
   if (instance.agent.state === "running") return "The Agent is at work; one run at a time.";
   if (s.bench.gateway.state !== "online") return "The gateway is not ready yet.";
-  if (instance.worker.state === "online" && instance.worker.line !== "online") return "The Worker is waiting for its line.";
+  if (instance.worker.lineHeld) return "The Worker is waiting for its line.";
   if (instance.worker.state !== "online") return "The Worker is not online: start it in the Worker tab.";
   if (waiting) return `${operationLabel(waiting.label)} waits for a person; until then this Agent starts nothing new. See Now.`;
   return "";

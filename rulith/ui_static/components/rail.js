@@ -3,13 +3,12 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { link } from "../route.js";
-import { workerState } from "../words.js";
+import { waitingFor, workerState } from "../words.js";
 import { empty, loading, mark } from "./states.js";
 
 /** What an Agent is doing, in one mark. */
 function doing(row, board) {
-  const waiting = (board?.decisions ?? []).filter((decision) => decision.state === "pending").length
-    + (board?.operations ?? []).filter((op) => op.state === "needs_person").length;
+  const waiting = waitingFor(board);
   if (waiting > 0) return { words: waiting === 1 ? "1 thing needs you" : `${waiting} things need you`, meaning: "waiting", mark: "waiting" };
   if (row.agent.state === "running") return { words: "working", meaning: "running", mark: "running" };
   const worker = workerState(row.worker);

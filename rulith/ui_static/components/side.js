@@ -3,6 +3,7 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { link } from "../route.js";
+import { waitingFor } from "../words.js";
 import { board } from "./board.js";
 import { cases } from "./cases.js";
 import { now } from "./now.js";
@@ -10,13 +11,12 @@ import { loading, refused, stale } from "./states.js";
 import { worker } from "./worker.js";
 
 const PANELS = { now: ["Now", now], cases: ["Cases", cases], board: ["Board", board], worker: ["Worker", worker] };
-export const STALE_MS = 35_000;
 
 export function side(s, instance, act) {
   if (!s.ui.side && s.ui.sheet !== "side") return null;
   const tab = s.route.tab;
   const entry = instance && s.boards[instance.id];
-  const waiting = (entry?.board?.decisions ?? []).filter((row) => row.state === "pending").length + (entry?.board?.operations ?? []).filter((op) => op.state === "needs_person").length;
+  const waiting = waitingFor(entry?.board);
   return h("aside", { class: "side", id: "side", "aria-label": "Cases and activity", "data-open": s.ui.sheet === "side", inert: s.ui.sheet === "rail", key: "side" },
     h("div", { class: "grip", role: "separator", tabindex: 0, "aria-orientation": "vertical", "aria-label": "Width of this column", "aria-valuenow": s.ui.sideWidth, "aria-valuemin": 300, "aria-valuemax": 760, onpointerdown: (event) => act.grip(event), onkeydown: (event) => act.gripKey(event) }),
     h("nav", { class: "tabs", "aria-label": "Side panel" },

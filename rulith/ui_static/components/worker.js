@@ -40,7 +40,7 @@ export function worker(s, instance, act) {
   return [
     h("section", {},
       h("div", { class: "line" }, mark(state), role.pid && h("span", { class: "quiet" }, `process ${role.pid}`), when(role.since, s.now)),
-      role.state === "online" && role.line !== "online" && h("p", { class: "quiet" }, "A Worker before it may still hold the line; its lease lapses within a minute."),
+      role.lineHeld && h("p", { class: "quiet" }, "A Worker before it may still hold the line; its lease lapses within a minute."),
       role.detail && h("p", { class: stopped ? "problem" : "quiet" }, role.detail),
       role.retryAt && h("p", { class: "quiet" }, `Next start in ${span(Math.max(0, moment(role.retryAt) - s.now))}.`),
       h("div", { class: "row" }, stopped
