@@ -8,6 +8,7 @@ REQUEST_BODY_BYTES_MAX = 1 * 2**20    # no tool call needs more; uploads have th
 HEADER_BYTES_MAX = 32_768
 JSON_DEPTH_MAX = 64              # deeper nesting is an attack on the reader, not data
 LOCAL_API_BODY_BYTES_MAX = 65_536
+CAPABILITY_BYTES_MAX = 512 * 1024    # a Capability file; quoted in a request body it stays under one MiB
 ARCHIVE_BYTES_MAX = 64 * 2**20       # the running file; ours is about one MiB
 CONTROL_LINE_BYTES_MAX = 1 * 2**20   # settings or a control message on a role's stdin
 EVENT_LINE_BYTES_MAX = 1 * 2**20     # one event on a role's stdout; display copies inside are cut at 32 KiB

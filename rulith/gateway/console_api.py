@@ -17,9 +17,10 @@ from http.cookies import CookieError, SimpleCookie
 
 from rulith.base.errors import Refused, Unknown
 from rulith.base.json_text import read_json
-from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX
+from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX, SIGN_IN_FRESH_S
 from rulith.base.resources import shipped_bytes
 from rulith.gateway.authority import Authority
+from rulith.gateway.console_admin import BODIES as ADMIN_ROUTES, UPLOADS, ConsoleAdmin
 from rulith.gateway.local_api import LocalApi, refused
 from rulith.gateway.mcp import is_foreign_host, is_foreign_page
 from rulith.gateway.passphrase import SignIn, SignIns, hash_passphrase, matches
@@ -35,6 +36,8 @@ CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';
 FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": ("console/index.html", "text/html; charset=utf-8"),
          "console.js": ("console/console.js", "text/javascript; charset=utf-8"),
          "views.js": ("console/views.js", "text/javascript; charset=utf-8"),
+         "admin.js": ("console/admin.js", "text/javascript; charset=utf-8"),
+         "forms.js": ("console/forms.js", "text/javascript; charset=utf-8"),
          "console.css": ("console/console.css", "text/css; charset=utf-8"),
          "icon.svg": ("icon.svg", "image/svg+xml")}
 
@@ -51,8 +54,10 @@ class Console:
     setup_code   asked while no passphrase exists: () -> the code of this run, or None
     """
 
-    def __init__(self, authority: Authority, people: People, local: LocalApi, *, setup_code: Callable[[], str | None]) -> None:
+    def __init__(self, authority: Authority, people: People, local: LocalApi, admin: ConsoleAdmin, *,
+                 setup_code: Callable[[], str | None]) -> None:
         self.authority = authority
+        self._admin = admin
         self._people = people
         self._local = local
         self._setup_code = setup_code
@@ -63,7 +68,8 @@ class Console:
         if is_foreign_page(request) or is_foreign_host(request):
             teaching = "Pages of another origin may not act here."
             return json_response(403, {"ok": False, "errorCode": "not_authorized", "teaching": teaching})
-        request.body_bytes_max = LOCAL_API_BODY_BYTES_MAX
+        is_upload = request.path.removeprefix(API) in UPLOADS
+        request.body_bytes_max = REQUEST_BODY_BYTES_MAX if is_upload else LOCAL_API_BODY_BYTES_MAX
         return None
 
     async def handle(self, request: Request) -> Response:
@@ -73,7 +79,9 @@ class Console:
         try:
             if route == "state" and request.method == "GET":
                 answer = await self._state(request)
-            elif route in BODIES and request.method == "POST":
+            elif route == "admin" and request.method == "GET":
+                answer = self._administration(request)
+            elif (route in BODIES or route in ADMIN_ROUTES) and request.method == "POST":
                 answer = await self._act(route, request)
             else:
                 return json_response(404, {"ok": False, "errorCode": "not_found", "teaching": "There is no such address here."})
@@ -121,9 +129,28 @@ class Console:
                 "needsPerson": waiting, "agents": state["agents"], "cases": state["cases"],
                 "connections": [{**row, "leaseLeftS": self._people.lease_left_s(row["id"])} for row in state["connections"]]}
 
+    def _administration(self, request: Request) -> Response:
+        """What the sections of administration draw; for the cookie of a fresh sign-in only."""
+        if self._sign_ins.find(self._cookie(request)) is None:
+            raise Refused("sign_in_required", minutes=int(SIGN_IN_FRESH_S // 60))
+        return _no_store({"ok": True, "admin": self._admin.overview(f"http://{request.headers.get('host')}")})
+
+    async def _administer(self, route: str, request: Request) -> Response:
+        by = self._by(request)
+        result = await self._admin.run(route, request.body, by)
+        await self.authority.settled()
+        return _no_store({"ok": True, "result": result, "admin": self._admin.overview(f"http://{request.headers.get('host')}")})
+
+    def _by(self, request: Request) -> dict:
+        """The statement of a fresh sign-in, as the Registry judges it. Raises Refused sign_in_required."""
+        sign_in = self._sign_ins.check(self._cookie(request), request.headers.get(TOKEN_HEADER))
+        return {"kind": "person", "by": PERSON, "signInAgeS": self.authority.clock.monotonic_s() - sign_in.at_s}
+
     async def _act(self, route: str, request: Request) -> Response:
-        fields = _fields(route, request)
         self.authority.check_writable()
+        if route in ADMIN_ROUTES:
+            return await self._administer(route, request)
+        fields = _fields(route, request)
         if route == "setup":
             return await self._setup(fields)
         if route == "sign-in":
@@ -131,8 +158,7 @@ class Console:
         if route == "sign-out":
             self._sign_ins.close(self._cookie(request))
             return _no_store({"ok": True}, [("set-cookie", f"{COOKIE}=; Path={PREFIX}; HttpOnly; SameSite=Strict; Max-Age=0")])
-        sign_in = self._sign_ins.check(self._cookie(request), request.headers.get(TOKEN_HEADER))
-        by = {"kind": "person", "by": PERSON, "signInAgeS": self.authority.clock.monotonic_s() - sign_in.at_s}
+        by = self._by(request)
         if route == "decide":
             result = self._people.decide(fields["id"], fields["verdict"], fields["argumentDigest"], fields["reason"].strip(), by)
         elif route == "reconcile":

@@ -19,6 +19,7 @@ from rulith.base.limits import CASES_LISTED_MAX, LOCAL_WAIT_S_MAX, OPERATIONS_LI
 from rulith.board.operations import Operation
 from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
 from rulith.gateway.calls import ToolCalls
+from rulith.gateway.inspection import check_ledger, show_capability
 from rulith.gateway.mcp import bearer, is_foreign_host, is_foreign_page
 from rulith.gateway.worker_line import WorkerLine
 from rulith.net.messages import Request, Response, json_response
@@ -26,7 +27,8 @@ from rulith.net.messages import Request, Response, json_response
 PREFIX = "/local/"
 GATHER_S = 0.02
 STATUSES = {"device_grant_required": 401, "unknown_agent": 404, "unknown_case": 404, "not_found": 404, "no_receipt": 404,
-            "unknown_decision": 404, "unknown_connection": 404}
+            "unknown_decision": 404, "unknown_connection": 404,
+            "capability_not_installed": 404}
 
 
 class LocalApi:
@@ -37,7 +39,8 @@ class LocalApi:
         self._calls = calls
         self._line = line
         self._routes = {"state": self._state, "wait": self._wait, "case": self._case, "proof": self._proof,
-                        "why-not": self._why_not, "receipt": self._receipt}
+                        "why-not": self._why_not, "receipt": self._receipt, "capability": self._capability,
+                        "ledger": self._ledger}
 
     def head_check(self, request: Request) -> Response | None:
         """401 without the device grant; an Agent's token or a Connection key is none."""
@@ -155,6 +158,12 @@ class LocalApi:
     async def _why_not(self, query: dict[str, str]) -> dict:
         agent_id, state = self._agent(query)
         return state.board.why_not(read_json(query.get("atom", ""), "atom"), self.authority.policy(agent_id))
+
+    async def _capability(self, query: dict[str, str]) -> dict:
+        return show_capability(self.authority, query.get("id", ""))
+
+    async def _ledger(self, query: dict[str, str]) -> dict:
+        return await check_ledger(self.authority)
 
     async def _receipt(self, query: dict[str, str]) -> dict:
         agent_id, _ = self._agent(query)

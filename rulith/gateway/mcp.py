@@ -253,6 +253,14 @@ class McpSurface:
             return _unavailable(message.id, session)
         return _answer(200, session, result_body(message.id, answer))
 
+    def end_sessions(self, agent_id: str) -> None:
+        """The Agent's token is no longer valid: its session ends, and what is held for it is answered so."""
+        session = self.sessions.effective(agent_id)
+        if session is not None:
+            session.replaced = True
+            self.sessions.end(session)
+            self.authority.touched(agent_id)
+
     def _forget_agents(self, chains: set[str]) -> None:
         """After a refold a session may speak for an Agent that never came to be."""
         for agent_id in chains:

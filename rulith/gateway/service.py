@@ -15,14 +15,16 @@ from rulith.base.clock import Clock
 from rulith.base.ids import mint_setup_code
 from rulith.disk.home import Home
 from rulith.gateway import console_api, local_api, mcp, worker_line
+from rulith.gateway.administration import Administration
 from rulith.gateway.authority import Authority
 from rulith.gateway.calls import ToolCalls
+from rulith.gateway.console_admin import ConsoleAdmin
 from rulith.gateway.console_api import Console
 from rulith.gateway.local_api import LocalApi
 from rulith.gateway.mcp import McpSurface
 from rulith.gateway.people import People
 from rulith.gateway.receipts import TerminalReceipts
-from rulith.gateway.seed import seed, signing_seed
+from rulith.gateway.seed import gateway_secrets, seed, signing_seed
 from rulith.gateway.settings import Settings, read_settings
 from rulith.gateway.signing import Signer
 from rulith.gateway.worker_line import WorkerLine
@@ -42,7 +44,7 @@ class Gateway:
     setup_code   the code of this run while no passphrase exists, else None
     """
 
-    def __init__(self, authority: Authority, signer: Signer, settings: Settings, *, genesis: bool = False) -> None:
+    def __init__(self, authority: Authority, signer: Signer, settings: Settings, home: Home, *, genesis: bool = False) -> None:
         self.authority = authority
         self.genesis = genesis
         self._code = mint_setup_code()
@@ -58,7 +60,8 @@ class Gateway:
                                lease=settings.lease, poll_hold_s=settings.poll_hold_s)
         people = People(authority, self.calls, self.line)
         self.local = LocalApi(authority, self.calls, self.line)
-        self.console = Console(authority, people, self.local, setup_code=lambda: self.setup_code)
+        administration = Administration(authority, self.line, home, gateway_secrets(home), end_sessions=self.surface.end_sessions)
+        self.console = Console(authority, people, self.local, ConsoleAdmin(administration, self.line), setup_code=lambda: self.setup_code)
         self._server: Server | None = None
 
     @property
@@ -117,7 +120,7 @@ def open_gateway(home: Home, clock: Clock, environ: Mapping[str, str]) -> Gatewa
     try:
         authority = Authority(ledger, clock)
         genesis = seed(home, authority, environ)
-        return Gateway(authority, signer, settings, genesis=genesis)
+        return Gateway(authority, signer, settings, home, genesis=genesis)
     except BaseException:
         ledger.close()
         raise

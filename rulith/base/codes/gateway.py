@@ -29,6 +29,32 @@ CODES: dict[str, tuple[str, str]] = {
         "This needs the person's sign-in, at most {minutes} minutes old, made in the Console.",
         "Sign in to the Console with the approval passphrase; no token of an Agent, a Worker or this device counts.",
     ),
+    # what a person sets up
+    "capability_not_as_shown": ("The Capability file is not the one whose differences were shown.", "Check it again and read what it changes; nothing was installed."),
+    "release_moved": (
+        "{capability} is at version {version} now, which is not what this file was compared with.",
+        "Check it again and read what it changes; nothing was installed.",
+    ),
+    "release_installed_already": ("{capability} {version} is installed as it is in this file.", "There is nothing to do."),
+    "release_version_taken": (
+        "{capability} {version} is installed, and this file has other contents under the same version.",
+        "Raise `version` in the file: a version names one Release for ever. Nothing was installed.",
+    ),
+    "capability_not_installed": ("No Capability {capability} is installed here; there is: {known}.", "Install it with `rulith capability install FILE`."),
+    "source_name": ("A Source cannot be named {source!r}.", "Use letters, digits, dots, dashes and underscores, at most 64, the first one a letter or digit."),
+    "source_tier": ("{tier!r} is no tier.", "Use one of {known}."),
+    "source_access": ("The address of Source {source!r} is refused: {problem}.", "Give the whole path of a folder, or an http or https address; credentials belong in the Worker's vault."),
+    "source_folder_missing": ("The folder {path} of Source {source!r} does not exist on this machine.", "Make it, or correct the path; nothing was bound."),
+    "attests_unknown": (
+        "A {type} Source such as {source!r} cannot attest {predicate}: no installed Action returns it from a Source of that type.",
+        "Install the Capability first, or choose among: {known}.",
+    ),
+    "source_not_as_shown": ("The Source {source!r} is not as it was shown.", "Reload the page, read it again, then change it."),
+    "source_in_use": ("The call {label} is {state} against the Source {source!r}.", "Let it end, or have it settled, then change the Source."),
+    "tool_not_advertised": ("No Worker on this line offers the Tool {tool!r} now.", "Start the Worker whose Tool Manifest defines it, then lock it."),
+    "tool_not_as_shown": ("The Worker offers another definition of {tool} now than the one that was shown.", "Reload the page, read the definition again, then lock it."),
+    "tool_lock_not_as_shown": ("The lock of {tool} is not the one that was shown.", "Reload the page and look again; nothing was changed."),
+    "name_unusable": ("This name of the {what} cannot be used.", "Use 1 to {limit} printable characters with no blank at either end."),
     # decisions and reconciliation
     "unknown_decision": ("There is no decision {decision}.", "Reload the Console and choose one of the list."),
     "decision_digest_mismatch": (

@@ -1,0 +1,256 @@
+"""What a person sets up on this gateway: Capabilities, Sources, Tool locks, Agents, Connections.
+
+Promises: an act is checked whole before its first row is staged, so nothing is ever half
+applied; it is bound to what the person was shown (a digest), and refused where that is no
+longer so; a token or key is told once, to the person, and kept only as its hash (a
+Connection key also in the gateway's own vault). Whether the person may act is the
+Registry's judgement of `by`, the statement of a sign-in.
+
+Source  the design's rules on the person's authority and Capabilities (§5).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from rulith.base.canonical import digest
+from rulith.base.errors import Refused
+from rulith.base.ids import mint, mint_token
+from rulith.base.json_places import Places
+from rulith.base.json_text import read_json
+from rulith.board.capability_check import check_capability
+from rulith.board.differences import capability_changes
+from rulith.board.shapes import Source
+from rulith.disk.home import Home
+from rulith.disk.profiles import Profile, agent_secrets, list_profiles, worker_secrets
+from rulith.disk.vault import Vault
+from rulith.gateway.authority import Authority, token_hash
+from rulith.gateway.inspection import installed_document
+from rulith.gateway.source_checks import check_source
+from rulith.gateway.worker_line import WorkerLine
+from rulith.wire.lease import Fence
+
+NAME_CHARS_MAX = 64
+
+
+class Administration:
+    """Runs the acts. `end_sessions(agent_id)` ends what speaks under a token that is no longer valid."""
+
+    def __init__(self, authority: Authority, line: WorkerLine, home: Home, vault: Vault, *,
+                 end_sessions: Callable[[str], None]) -> None:
+        self.authority = authority
+        self._line = line
+        self._home = home
+        self._vault = vault
+        self._end_sessions = end_sessions
+
+    # --- Capabilities ------------------------------------------------------------------
+
+    def check_capability(self, text: str) -> dict:
+        """What is wrong with a Capability file, or what installing it would change. No row, nothing kept.
+
+        {problems: [{place, problem, line}]}, or {problems: [], release, installed, changes, conflicts}
+        """
+        try:
+            document = read_json(text, "the Capability file")
+        except Refused as refusal:
+            return {"problems": [{"place": "the file", "problem": refusal.happened, "line": 1}]}
+        release, problems = check_capability(document)
+        if release is None:
+            places = Places(text)
+            return {"problems": [{"place": each.place, "problem": each.problem, "line": places.line_of(each.place)} for each in problems]}
+        known = self.authority.registry.releases.get(release.id)
+        before = installed_document(self.authority, release.id)
+        installed = {name: known[name] for name in ("version", "digest", "at", "by")} if known else None
+        return {"problems": [], "installed": installed, "conflicts": self._conflicts(document),
+                "release": {"id": release.id, "version": release.version, "title": release.title, "digest": release.digest},
+                "changes": [each.json() for each in capability_changes(before, document)]}
+
+    def _conflicts(self, document: Mapping) -> list[str]:
+        """Why the Boards would not take this Capability now, one line for each that would not."""
+        found = []
+        for state in self.authority.agents.values():
+            try:
+                state.board.try_install(document)
+            except Refused as refusal:
+                found.append(refusal.teaching)
+        return found
+
+    async def install_capability(self, text: str, shown: str, replaces: str, by: dict) -> dict:
+        """Install the file whose digest was shown, in place of the Release that it was compared with, on every Agent's Board."""
+        document = read_json(text, "the Capability file")
+        if not isinstance(document, dict) or digest(document) != shown:
+            raise Refused("capability_not_as_shown")
+        known = self.authority.registry.releases.get(str(document.get("id")), {"digest": "", "version": "none"})
+        if known["digest"] != replaces:
+            raise Refused("release_moved", capability=document.get("id"), version=known["version"])
+        if replaces == shown:
+            raise Refused("release_installed_already", capability=document.get("id"), version=known["version"])
+        for state in self.authority.agents.values():
+            state.board.try_install(document)
+        if known["version"] == document["version"]:       # a version names one Release; other bytes need another
+            raise Refused("release_version_taken", capability=document["id"], version=document["version"])
+        result = self.authority.command_registry({
+            "kind": "install_release", "id": document["id"], "version": document["version"], "digest": shown,
+            "title": document["title"], "authority": by}).result
+        for agent_id in self.authority.agents:
+            self._install_on(agent_id, document, shown)
+        await self.authority.settled()
+        return result
+
+    def _install_on(self, agent_id: str, document: Mapping, release: str) -> None:
+        try:
+            self.authority.command_board(agent_id, {"kind": "install_capability", "capability": document, "digest": release})
+        except Refused as refusal:      # it was tried in this very turn; the whole turn is dropped
+            raise AssertionError(f"the Board of {agent_id} refuses what it took in the trial: {refusal}") from refusal
+
+    # --- Sources -----------------------------------------------------------------------
+
+    async def add_source(self, record: Mapping, by: dict) -> dict:
+        """Bind a new Source. The result's `warning` names what a person should look at."""
+        warning = check_source(self.authority, self._profile_of(record["connectionId"]), self._home, record)
+        result = self.authority.command_registry({"kind": "add_source", **record, "authority": by}).result
+        self.authority.touched(record["connectionId"])
+        return {**result, **({"warning": warning} if warning else {})}
+
+    async def edit_source(self, record: Mapping, replaces: str, by: dict) -> dict:
+        """Give the Source of that name other members, in place of those with the digest `replaces`."""
+        before = self._shown_source(record["name"], replaces)
+        warning = check_source(self.authority, self._profile_of(record["connectionId"]), self._home, record)
+        self._refuse_while_used(before)
+        self.authority.command_registry({"kind": "several", "commands": [
+            {"kind": "remove_source", "name": record["name"], "authority": by},
+            {"kind": "add_source", **record, "authority": by}]})
+        self.authority.touched(record["connectionId"])
+        return {"name": record["name"], **({"warning": warning} if warning else {})}
+
+    async def remove_source(self, name: str, replaces: str, by: dict) -> dict:
+        before = self._shown_source(name, replaces)
+        self._refuse_while_used(before)
+        return self.authority.command_registry({"kind": "remove_source", "name": name, "authority": by}).result
+
+    def _shown_source(self, name: str, shown: str) -> Source:
+        found = self.authority.registry.sources.get(name)
+        if found is None:
+            raise Refused("unknown_source", source=name[:80])
+        if digest(found.record()) != shown:
+            raise Refused("source_not_as_shown", source=name)
+        return found
+
+    def _refuse_while_used(self, source: Source) -> None:
+        """A call that was dispatched against a Source is judged against that Source."""
+        for state in self.authority.agents.values():
+            waiting = state.operations.unresolved()
+            if waiting is not None and waiting.plan is not None and waiting.plan["sourceRecordId"] == source.name:
+                raise Refused("source_in_use", source=source.name, label=waiting.label, state=waiting.public_state)
+
+    def _profile_of(self, connection_id: str) -> Profile | None:
+        """The profile of this home whose Worker serves the Connection, if it is one of ours."""
+        return next((each for each in list_profiles(self._home) if each.connection_id == connection_id), None)
+
+    # --- Tool locks --------------------------------------------------------------------
+
+    async def lock_tool(self, connection_id: str, tool_id: str, shown: str, replaces: str, by: dict) -> dict:
+        """Lock the definition that the Worker on the line advertises, if it is the one that was shown."""
+        self.authority.registry.connection(connection_id)
+        row = next((each for each in self._line.advertised(connection_id) if each["id"] == tool_id), None)
+        if row is None:
+            raise Refused("tool_not_advertised", tool=tool_id[:120])
+        if row["digest"] != shown:
+            raise Refused("tool_not_as_shown", tool=tool_id)
+        self._check_lock(connection_id, tool_id, replaces)
+        result = self.authority.command_registry({
+            "kind": "lock_tool", "connectionId": connection_id, "toolId": tool_id, "digest": row["digest"],
+            "descriptor": json.loads(json.dumps(row)), "authority": by}).result
+        self.authority.touched(connection_id)
+        return result
+
+    async def unlock_tool(self, connection_id: str, tool_id: str, shown: str, by: dict) -> dict:
+        self.authority.registry.connection(connection_id)
+        self._check_lock(connection_id, tool_id, shown)
+        result = self.authority.command_registry({"kind": "unlock_tool", "connectionId": connection_id, "toolId": tool_id,
+                                                  "authority": by}).result
+        self.authority.touched(connection_id)
+        return result
+
+    def _check_lock(self, connection_id: str, tool_id: str, shown: str) -> None:
+        lock = self.authority.registry.locks.get((connection_id, tool_id))
+        if (lock.digest if lock is not None else "") != shown:
+            raise Refused("tool_lock_not_as_shown", tool=tool_id[:120])
+
+    # --- Agents ------------------------------------------------------------------------
+
+    async def create_agent(self, name: str, by: dict) -> dict:
+        """A new Agent with an empty Board under every installed Capability; its token is told here and never again."""
+        self._check_name("Agent", name, self.authority.registry.agents.values())
+        documents = [(release["digest"], installed_document(self.authority, release["id"]))
+                     for release in self.authority.registry.releases.values()]
+        agent_id, token = mint("agent_", 24), mint_token("rlt_agt_")
+        self.authority.command_registry({"kind": "add_agent", "id": agent_id, "name": name, "tokenHash": token_hash(token),
+                                         "authority": by})
+        for release, document in documents:
+            if document is not None:
+                self._install_on(agent_id, document, release)
+        await self.authority.settled()
+        return {"id": agent_id, "name": name, "token": token}
+
+    async def rotate_agent(self, agent_id: str, by: dict) -> dict:
+        """A new token for an Agent; the old one and what speaks under it end with the same commit."""
+        agent, token = self.authority.registry.agent(agent_id), mint_token("rlt_agt_")
+        self.authority.command_registry({"kind": "replace_agent_token", "id": agent_id, "tokenHash": token_hash(token), "authority": by})
+        await self.authority.settled()
+        self._end_sessions(agent_id)
+        kept = self._keep(lambda profile: agent_secrets(profile).update({"RULITH_TOKEN": token}),
+                          lambda profile: profile.agent_id == agent_id)
+        return {"id": agent_id, "name": agent["name"], "token": token, **kept}
+
+    async def revoke_agent(self, agent_id: str, by: dict) -> dict:
+        """Nobody speaks for this Agent any more; its Board, Cases and receipts stay."""
+        self.authority.command_registry({"kind": "revoke_agent_token", "id": agent_id, "authority": by})
+        await self.authority.settled()
+        self._end_sessions(agent_id)
+        return {"id": agent_id}
+
+    # --- Connections -------------------------------------------------------------------
+
+    async def create_connection(self, name: str, agent_id: str, by: dict) -> dict:
+        """A new line for a Worker of that Agent; its key is told here and never again."""
+        self._check_name("Connection", name, self.authority.registry.connections.values())
+        connection_id, key = mint("conn_", 24), mint_token("rlt_key_")
+        self.authority.command_registry({"kind": "add_connection", "id": connection_id, "name": name, "agentId": agent_id,
+                                         "keyHash": token_hash(key), "authority": by})
+        await self.authority.settled()
+        self._vault.update({connection_id: key})
+        return {"id": connection_id, "name": name, "key": key}
+
+    async def rotate_connection(self, connection_id: str, by: dict) -> dict:
+        """A new key for a Connection. Its Worker is off the line at once: what it had claimed, a person settles."""
+        connection, key = self.authority.registry.connection(connection_id), mint_token("rlt_key_")
+        self.authority.command_registry({"kind": "replace_connection_key", "id": connection_id, "keyHash": token_hash(key),
+                                         "authority": by})
+        self._line.end_line(connection_id, Fence(None, connection["fence"]["generation"] + 1), "a person replaced its Connection's key")
+        await self.authority.settled()
+        self._vault.update({connection_id: key})
+        kept = self._keep(lambda profile: worker_secrets(profile).update({"RULITH_CONNECTION_KEY": key}),
+                          lambda profile: profile.connection_id == connection_id)
+        return {"id": connection_id, "name": connection["name"], "key": key, **kept}
+
+    # --- shared ------------------------------------------------------------------------
+
+    def _check_name(self, what: str, name: str, others) -> None:
+        if not name.strip() or name != name.strip() or len(name) > NAME_CHARS_MAX or not name.isprintable():
+            raise Refused("name_unusable", what=what, limit=NAME_CHARS_MAX)
+        if any(each["name"].casefold() == name.casefold() for each in others):
+            raise Refused("registry_name_taken", what=what, name=name)
+
+    def _keep(self, update: Callable[[Profile], object], is_ours: Callable[[Profile], bool]) -> dict:
+        """Hand a new secret to the profile of this home that uses it, so that its next start works."""
+        for profile in list_profiles(self._home):
+            if is_ours(profile):
+                try:
+                    update(profile)
+                except Refused as refusal:      # the row stands; the person has the secret and can place it
+                    return {"warning": f"The profile {profile.name!r} could not be given it: {refusal.teaching}"}
+                return {"profile": profile.name}
+        return {}
