@@ -22,6 +22,7 @@ from rulith.rules.engine import Engine
 from rulith.rules.heads import RuleHead
 from rulith.rules.relations import Key, Relation, Row
 
+_MANY = 2_000    # new facts after which the collector is spared their first walk
 _GROUND = -1    # the stratum of predicates that no rule concludes
 
 
@@ -45,6 +46,7 @@ def close(engine: Engine) -> Change:
     collecting = gc.isenabled()
     gc.disable()
     engine.sound = False
+    before = engine.derived_count
     try:
         if engine.stale:
             engine.restratify()
@@ -52,6 +54,9 @@ def close(engine: Engine) -> Change:
         engine.settled()
     finally:
         if collecting:
+            if engine.derived_count - before > _MANY and gc.get_freeze_count() == 0:
+                gc.freeze()      # the pair makes everything old at once, unwalked: young tuples
+                gc.unfreeze()    # by the hundred thousand would stall the next small allocation
             gc.enable()
     engine.sound = True
     return change

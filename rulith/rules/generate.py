@@ -167,6 +167,8 @@ class _Writer:
         if self.accesses:
             out.append(f" {''.join(f'a{k}, ' for k in range(len(self.accesses)))} = accesses")
         out += [" N = values.numbers", " V = values.of", " ids = values.ids", " add = values.add"]
+        if self.task.mode == "derive":
+            out.append(" put = rows.setdefault")
         out.append(" steps = [0]")
         for place, lines in enumerate(self.functions):
             last = place == stages
@@ -382,8 +384,8 @@ class _Writer:
             self.line("s = rows.get(h)")
             self.line(f"if s is not None and s == {self._support()}: out(h)")
         elif mode == "derive":
-            self.line("if h not in rows:")
-            self.line(f"  rows[h] = {self._support()}; out(h)")
+            self.line(f"s = {self._support()}")
+            self.line("if put(h, s) is s: out(h)")
         else:
             self.line("if h not in rows:")
             self.line("  rows[h] = None")
