@@ -35,6 +35,8 @@ Board commands
     record_receipt      {ordinal, plan: ExternalPlan.record(), ok, result?, reason?, facts: [{predicate, args, source?}],
                          resultDigest, requestDigest, workerId, workerGeneration, source: Source.record()}
         -> {action, done, status: confirmed|failed, ok, nodeIds}
+    record_refusal      {ordinal, plan, reason}         (a person rejected it, or its decision expired)
+        -> {action, done, status: refused, ok: false}
     record_reconciliation {ordinal, plan: ExternalPlan.record(), outcome: happened|did_not|cannot_tell, by, reason}
         -> {action, done, status: confirmed|failed|unknown, ok?, nodeIds}
     close_case          {root, disposition?, reason?, obligations: [label]}

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from rulith.base.canonical import canonical_text, number_text
 from rulith.base.errors import Refused
+from rulith.board.attempts import attempt
 from rulith.board.capability import type_of
 from rulith.board.cases import case_of_root, check_running, matching_atoms, writable_cases
 from rulith.board.proofs import proof_tree
@@ -367,12 +368,20 @@ def action_row(state: BoardState, spec: ActionSpec, running: Sequence[Case], pau
         if waits:
             row["waits"] = waits
     row.update(description=spec.description, params=dict(spec.params), sources=sources,
-               candidates=[{"args": {name: _served(value, spec.params[name]) for name, value in each.args.items()}
-                           if spec.release else dict(each.args), "target": each.case.root} for each in found[:CANDIDATES_SHOWN]],
+               candidates=[_candidate_row(spec, each) for each in found[:CANDIDATES_SHOWN]],
                candidateCount=len(found))
     if spec.decision:
         row["decision"] = spec.decision["kind"]
     return row
+
+
+def _candidate_row(spec: ActionSpec, candidate: Candidate) -> dict:
+    """One way to apply an Action now, and how it ended where the Case tried just this before."""
+    args = {name: _served(value, spec.params[name]) for name, value in candidate.args.items()} \
+        if spec.release else dict(candidate.args)
+    found = {"args": args, "target": candidate.case.root}
+    tried = attempt(candidate.case, spec.id, args)
+    return {**found, "tried": dict(tried)} if tried is not None else found
 
 
 def _is_online(spec: ActionSpec, source: Source, policy: Policy) -> bool:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from rulith.base.canonical import canonical_text, digest, sha256_hex
 from rulith.base.errors import Refused
 from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_QUERY_MAX, VIEW_NODES_WRITE_MAX
-from rulith.board import actions, cases, proofs, receipts
+from rulith.board import actions, attempts, cases, proofs, receipts
 from rulith.board.batch import Batch, refresh_aggregates
 from rulith.board.capability_check import law_rules, read_release
 from rulith.board.gaps import nearest, suppliers
@@ -31,6 +31,8 @@ from rulith.rules.terms import Atom, read_literal
 
 HISTORY_ROWS_DEFAULT = 500
 WHY_DEPTH = 8
+_RECONCILED = {"happened": (attempts.DONE, "happened"), "did_not": (attempts.FAILED, "did not happen"),
+               "cannot_tell": (attempts.UNKNOWN, "cannot be told")}
 CHANGED_MAX = 500     # node ids an Outcome names; a view shows no more
 
 
@@ -54,6 +56,7 @@ class Board(Machine):
         "apply_action": ("_apply_action", *members("action focus", "args target")),
         "record_receipt": ("_record_receipt", *members(
             "ordinal plan ok facts resultDigest requestDigest workerId workerGeneration source", "reason result")),
+        "record_refusal": ("_record_refusal", *members("ordinal plan reason")),
         "record_reconciliation": ("_record_reconciliation", *members("ordinal plan outcome by reason")),
         "close_case": ("_close_case", *members("root", "disposition reason obligations")),
     }
@@ -202,6 +205,7 @@ class Board(Machine):
         if not command["ok"]:
             if command["facts"]:
                 raise Refused("ingest_rejected", problem="a failed call reports no facts")
+            attempts.remember(state, plan, attempts.FAILED, command.get("reason") or "no reason was given", at)
             return {"action": plan["action"], "done": True, "status": "failed", "ok": False, "nodeIds": []}
         source = Source.of(command["source"]) if command["source"] else None
         if (source.name if source else "") != plan["sourceRecordId"]:
@@ -221,14 +225,25 @@ class Board(Machine):
             state, plan["effects"], tier=tier, case=case, at=at, draw=draw, local=False,
             by={"kind": "action", "action": plan["action"], "ordinal": command["ordinal"], "at": at,
                 "resultDigest": command["resultDigest"]})
+        attempts.remember(state, plan, attempts.DONE, "it took effect and was recorded", at)
         self._settle_closure()
         return {"action": plan["action"], "done": True, "status": "confirmed", "ok": True, "nodeIds": made}
+
+    def _record_refusal(self, command: Mapping, at: str, draw: Mint) -> dict:
+        """A person said no, or nobody said yes in time: nothing ran."""
+        plan = command["plan"]
+        self._touch_focus(plan["caseIds"])
+        attempts.remember(self.state, plan, attempts.REFUSED, command["reason"], at)
+        return {"action": plan["action"], "done": True, "status": "refused", "ok": False}
 
     def _record_reconciliation(self, command: Mapping, at: str, draw: Mint) -> dict:
         plan, outcome = command["plan"], command["outcome"]
         case = cases.find_case(self.state, plan["caseIds"][0])
         self._touch_focus(plan["caseIds"])
         answer = {"action": plan["action"], "done": True, "nodeIds": []}
+        if outcome in _RECONCILED:
+            ended, said = _RECONCILED[outcome]
+            attempts.remember(self.state, plan, ended, f"a person says it {said}: {command['reason']}", at)
         if outcome == "did_not":
             return {**answer, "status": "failed", "ok": False}
         if outcome == "cannot_tell":

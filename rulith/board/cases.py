@@ -298,7 +298,7 @@ def close_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict
         state.add_fact(Fact(draw("f_"), Atom.of(EXPLORATION_COMPLETED, {"case_id": case.case_id}), LAW, "verified",
                             case.case_id, False, {"kind": "law", "what": "every goal of the exploration is met"}, at))
     state.close_rules()
-    closed = replace(case, status=CLOSED, holds=(), disposition=disposition, reason=str(reason)[:REASON_MAX],
+    closed = replace(case, status=CLOSED, holds=(), attempts={}, disposition=disposition, reason=str(reason)[:REASON_MAX],
                      closed_at=at, certified=certified, closing=closing_record(state, case, rows))
     state.put_case(closed)
     _take_away(state, closed)

@@ -98,6 +98,7 @@ class Case:
     reason: str = ""
     closed_at: str = ""
     certified: bool = False
+    attempts: Mapping[str, Mapping] = field(default_factory=dict)      # see attempts.py
     closing: Mapping | None = None
 
     @property
@@ -150,13 +151,14 @@ class Ground:
 
 
 class Shown:
-    """One visible atom's place in views; `node` and `size` are remembered until `epoch` passes."""
+    """One visible atom's place in views; its node, JSON text and size are remembered until `epoch` passes."""
 
-    __slots__ = ("atom", "node", "size", "epoch")
+    __slots__ = ("atom", "node", "text", "size", "epoch")
 
     def __init__(self, atom: Atom) -> None:
         self.atom = atom
         self.node: dict | None = None
+        self.text = ""
         self.size = 0
         self.epoch = -1
 
@@ -193,6 +195,8 @@ class BoardState:
         self.disputable = 0                                # negated atoms and dependencies that hold: with any, nodes may be disputed
         self.issued: dict[str, Atom] = {}                  # node ids of derived atoms handed out lately
         self.versions: dict[str, int] = {}
+        self.watched: set[str] = set()                     # predicates whose version anybody has asked for
+        self.watched_version = 0                           # grows whenever one of those versions does
         self.grounds: dict = {}                            # what Program.fold remembers, until supports move
         self.reads: dict[object, tuple[object, object]] = {}   # read caches: key -> (dependencies, value)
 
@@ -339,6 +343,7 @@ class BoardState:
             self.disputable -= _is_disputing(atom)
             self.shown.pop(atom, None)
             self.versions[atom.predicate] = self.versions.get(atom.predicate, 0) + 1
+            self.watched_version += atom.predicate in self.watched
         for atom in changes.added:
             if _is_disputing(atom):
                 self.disputable += 1
@@ -350,6 +355,7 @@ class BoardState:
             versions[predicate] = versions.get(predicate, 0) + 1
             if predicate not in hidden:
                 hidden[predicate] = is_board_word(predicate)
+                self.watched_version += predicate in self.watched
             if not hidden[predicate]:
                 shown.pop(atom, None)
                 shown[atom] = Shown(atom)
@@ -379,6 +385,7 @@ class BoardState:
         return value
 
     def versions_of(self, predicates) -> tuple[int, ...]:
+        self.watched.update(predicates)
         return tuple(self.versions.get(predicate, 0) for predicate in predicates)
 
     def depends(self, predicates) -> tuple[str, ...]:

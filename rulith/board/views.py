@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from rulith.base.errors import Refused
 from rulith.base.limits import VIEW_NODES_QUERY_MAX
@@ -33,9 +34,17 @@ FIXED_BYTES = 120             # total, truncated and the brackets of nodes
 ACTIONS_SHARE, NAMES_SHARE, GAPS_SHARE, LEAVES_SHARE, DIRECTORY_SHARE = 0.3, 0.08, 0.3, 0.12, 0.1
 NODE_BYTES_MIN = 100          # no node is smaller
 NODES_SKIPPED_MAX = 8         # nodes too large for what is left, before the search for smaller ones ends
+NO_BOUND = float("inf")
+TRUNCATED = ',"truncated":true'
 
 _NO_GAPS: list[dict] = []
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class View(dict):
+    """A view that knows its own JSON text; whoever changes a member copies it into a plain dict first."""
+
+    __slots__ = ("text",)
 
 
 class Viewer:
@@ -43,26 +52,41 @@ class Viewer:
 
     def __init__(self, state: BoardState) -> None:
         self.state = state
-        self._last_fixed: tuple | None = None     # (mark, parts, view without nodes, size)
+        self._last_fixed: tuple | None = None     # (mark, parts, (view without nodes, its JSON text, size))
+        self._last_quick: tuple | None = None     # (what the parts can depend on, the same)
 
     # --- the view ----------------------------------------------------------------------
 
     def view(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, *, nodes_max: int, bytes_max: int | None,
-             first: Sequence[str] = (), directory_max: int | None = None) -> dict:
+             first: Sequence[str] = (), directory_max: int | None = None) -> View:
         state = self.state
         cases = [state.cases[case_id] for case_id in focus if case_id in state.cases]
         live = [case for case in cases if case.status in (RUNNING, PAUSED)]
-        fixed, size = self._fixed(profile, cases, live, policy, directory_max, bytes_max)
+        fixed, fixed_text, size = self._fixed(profile, cases, live, policy, directory_max, bytes_max)
         left = None if bytes_max is None else bytes_max - FIXED_BYTES - size
-        nodes, total = self._choose(profile, live, nodes_max, left, first)
-        view = {**fixed, "nodes": nodes, "total": total}
-        if len(nodes) < total:
+        nodes, texts, total = self._choose(profile, live, nodes_max, left, first)
+        view = View(fixed)
+        view["nodes"], view["total"] = nodes, total
+        cut = len(nodes) < total
+        if cut:
             view["truncated"] = True
+        view.text = f'{fixed_text[:-1]},"nodes":[{",".join(texts)}],"total":{total}{TRUNCATED if cut else ""}}}'
         return view
 
     def _fixed(self, profile: Mapping | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
-               directory_max: int | None, bytes_max: int | None) -> tuple[dict, int]:
-        """Everything but the nodes, and its size; the very same dictionary while none of its parts changed."""
+               directory_max: int | None, bytes_max: int | None) -> tuple[dict, str, int]:
+        """Everything but the nodes, its JSON text and its size; the very same ones while none of its parts changed."""
+        state = self.state
+        quick = (profile, directory_max, bytes_max, policy.version, state.case_version, state.generation, state.rules_version,
+                 state.watched_version, [case.case_id for case in cases])
+        if self._last_quick is not None and self._last_quick[0] == quick and not any(case.is_exploration for case in live):
+            return self._last_quick[1]
+        found = self._fixed_parts(profile, cases, live, policy, directory_max, bytes_max)
+        self._last_quick = (quick, found)
+        return found
+
+    def _fixed_parts(self, profile: Mapping | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
+                     directory_max: int | None, bytes_max: int | None) -> tuple[dict, str, int]:
         rows = [self._leaves(case) for case in live]
         gaps = [self._gaps(case, leaf_rows, policy) for case, leaf_rows in zip(live, rows)]
         actions = self._actions(live, policy, profile)
@@ -70,7 +94,7 @@ class Viewer:
         mark = (profile, directory_max, bytes_max, self.state.case_version, self.state.generation, len(parts))
         known = self._last_fixed
         if known is not None and known[0] == mark and all(map(operator.is_, known[1], parts)):
-            return known[2], known[3]
+            return known[2]
         if directory_max is None:
             directory_max = DIRECTORY_ROWS_MAX if bytes_max is None else DIRECTORY_ROWS_BOUNDED
         status = {case.root: self._status(leaf_rows, bytes_max, LEAVES_SHARE / len(live)) for case, leaf_rows in zip(live, rows)}
@@ -87,9 +111,10 @@ class Viewer:
             "actions": _actions_within(actions, bytes_max),
             "taskStatus": status,
         }
-        size = len(_dumps(view).encode())
-        self._last_fixed = (mark, parts, view, size)
-        return view, size
+        text = _dumps(view)
+        found = (view, text, len(text.encode()))
+        self._last_fixed = (mark, parts, found)
+        return found
 
     def _status(self, rows: list[dict], bytes_max: int | None, share: float) -> dict:
         """The verdict of one root; leaves that are open come first where not all fit."""
@@ -109,8 +134,8 @@ class Viewer:
         wanted = (arguments.get("selector") or {}).get("roots")
         chosen = list(focus) if wanted is None else [state.roots[root] for root in wanted
                                                      if root in state.roots and _sees_case(profile, state.cases[state.roots[root]])]
-        view = self.view(profile, chosen, policy, nodes_max=nodes_max if include and "nodes" in include else 0,
-                         bytes_max=None, directory_max=min(nodes_max or DIRECTORY_ROWS_MAX, VIEW_NODES_QUERY_MAX))
+        view = dict(self.view(profile, chosen, policy, nodes_max=nodes_max if include and "nodes" in include else 0,
+                              bytes_max=None, directory_max=min(nodes_max or DIRECTORY_ROWS_MAX, VIEW_NODES_QUERY_MAX)))
         for member, parts in (("nodes", ("nodes", "total", "truncated")), ("gaps", ("gaps",)), ("taskStatus", ("taskStatus",)),
                               ("cases", ("cases",))):
             if include is None and member == "nodes" or include is not None and member not in include:
@@ -195,11 +220,9 @@ class Viewer:
 
     # --- nodes -------------------------------------------------------------------------
 
-    def node(self, shown: Shown) -> tuple[dict, int]:
-        """The view's node of a visible atom and its size in JSON bytes."""
+    def _render(self, shown: Shown) -> None:
+        """Make the node of a visible atom, its JSON text and its size in bytes, as they are in this epoch."""
         state = self.state
-        if shown.epoch == state.epoch:
-            return shown.node, shown.size
         atom = shown.atom
         fact, ground = state.strongest(atom), state.ground(atom)
         node = {"id": state.node_id(atom), "kind": "finding" if atom.predicate == "finding" else "fact",
@@ -215,54 +238,62 @@ class Viewer:
             node["by"] = state.program.support(atom).rule_id
         if state.disputable and state.program.disputed(atom):
             node["disputed"] = True
-        shown.node, shown.size, shown.epoch = node, len(_dumps(node).encode()) + 1, state.epoch
-        return node, shown.size
+        text = _dumps(node)
+        shown.node, shown.text, shown.epoch = node, text, state.epoch
+        shown.size = (len(text) if text.isascii() else len(text.encode())) + 1
 
     def goal_node(self, goal: Goal) -> dict:
         return {"id": goal.id, "kind": "goal", "text": " AND ".join(literal.text() for literal in goal.desired),
                 "label": goal.label, "origin": "asserted", "case": goal.case_id}
 
     def _choose(self, profile: Mapping | None, live: Sequence[Case], nodes_max: int, left: int | None,
-                first: Sequence[str]) -> tuple[list[dict], int]:
+                first: Sequence[str]) -> tuple[list[dict], list[str], int]:
+        """The nodes that fit, their JSON texts, and how many there are."""
         state = self.state
         in_focus = {case.case_id for case in live}
-        goals = [goal for goal in state.goals.values() if goal.case_id in in_focus]
+        goals = [goal for goal in state.goals.values() if goal.case_id in in_focus] if state.goals else []
         total = len(state.shown) + len(goals)
+        left = NO_BOUND if left is None else left
         chosen: list[dict] = []
+        texts: list[str] = []
         for goal in goals[:min(GOALS_MAX, nodes_max)]:
             node = self.goal_node(goal)
-            size = len(_dumps(node).encode()) + 1
-            if left is not None and size > left:
+            text = _dumps(node)
+            size = len(text.encode()) + 1
+            if size > left:
                 continue
             chosen.append(node)
-            left = None if left is None else left - size
-        seen: set[int] = set()
+            texts.append(text)
+            left -= size
+        seen: set[Shown] = set()
         epoch, skipped = state.epoch, 0
         allowed = profile.get("predicates") if profile else None
         for shown in self._in_order(first):
-            if len(chosen) >= nodes_max or (left is not None and left <= 0):
+            if len(chosen) >= nodes_max or left <= 0:
                 break
-            if id(shown) in seen or (allowed is not None and shown.atom.predicate not in allowed):
+            if shown in seen or (allowed is not None and shown.atom.predicate not in allowed):
                 continue
-            seen.add(id(shown))
-            node, size = (shown.node, shown.size) if shown.epoch == epoch else self.node(shown)
-            if left is not None:
-                if size > left:
-                    skipped += 1
-                    if skipped > NODES_SKIPPED_MAX or left < NODE_BYTES_MIN:
-                        break
-                    continue
-                left -= size
-            chosen.append(node)
-        return chosen, total
+            seen.add(shown)
+            if shown.epoch != epoch:
+                self._render(shown)
+            if shown.size > left:
+                skipped += 1
+                if skipped > NODES_SKIPPED_MAX or left < NODE_BYTES_MIN:
+                    break
+                continue
+            left -= shown.size
+            chosen.append(shown.node)
+            texts.append(shown.text)
+        return chosen, texts, total
 
     def _in_order(self, first: Sequence[str]) -> Iterator[Shown]:
+        found = []
         for node_id in first:
             atom = self.state.atom_of(node_id)
             shown = self.state.shown.get(atom) if atom is not None else None
             if shown is not None:
-                yield shown
-        yield from reversed(self.state.shown.values())
+                found.append(shown)
+        return chain(found, reversed(self.state.shown.values()))
 
     # --- one Case in full --------------------------------------------------------------
 
@@ -282,7 +313,7 @@ class Viewer:
         gaps = self._gaps(case, rows, policy)
         by_node = {gap["node"]: gap for gap in reversed(gaps)}
         tree = [{**row, "gap": by_node[row["node"]]} if row["node"] in by_node else dict(row) for row in rows]
-        nodes, _ = self._choose(profile, [case], nodes_max, None, ())
+        nodes, _, _ = self._choose(profile, [case], nodes_max, None, ())
         about["certified"] = is_certified(rows)
         return {"case": about, "tree": tree, "gaps": gaps, "facts": nodes, "actions": self._actions([case], policy, profile)}
 

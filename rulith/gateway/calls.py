@@ -122,6 +122,13 @@ class ToolCalls:
         if expires and self.authority.clock.wall_s() >= seconds_of(expires):
             self.authority.command_registry({"kind": "expire_decision", "id": waiting.decision["id"], "authority": GATEWAY})
             self.authority.command_operation(agent_id, {"kind": "decide", "ordinal": waiting.ordinal, "verdict": "expire"})
+            self.record_refusal(agent_id, waiting.ordinal)
+
+    def record_refusal(self, agent_id: str, ordinal: int) -> None:
+        """Let the Board remember that no person allowed this call, so that no rule asks for the very same again."""
+        refused = self.authority.agents[agent_id].operations.operation(ordinal)
+        self.authority.command_board(agent_id, {"kind": "record_refusal", "ordinal": ordinal, "plan": dict(refused.plan),
+                                                "reason": refused.reason})
 
     # --- one call ----------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ class People:
         elif operation.state == WAITING and result["state"] == "rejected":
             said = f"A person rejected it: {reason}"[:REASON_CHARS_MAX]
             self.authority.command_operation(agent_id, {"kind": "decide", "ordinal": ordinal, "verdict": "reject", "reason": said})
+            self._calls.record_refusal(agent_id, ordinal)
         return result
 
     def reconcile(self, agent_id: str, ordinal: int, outcome: str, reason: str, by: dict) -> dict:

@@ -2,8 +2,9 @@
 
 Takes only Actions that the Case Type lists in `drive`, in that order, when the Board says
 they are ready and binds every argument in exactly one way. Never the same Action with the
-same arguments twice in a run. Stops at the first step that is refused, failed, unknown,
-waiting or ambiguous, and says why in the Board's words.
+same arguments twice in a Case: the Board remembers what earlier runs tried. Stops at the
+first step that is refused, failed, unknown, waiting or ambiguous, and says why in the
+Board's words.
 
 It decides nothing: what is ready, certified or lacking is the Board's answer.
 """
@@ -77,27 +78,33 @@ class BoardDriver:
         """The arguments of the next ApplyAction, or why there is none."""
         assert self._case is not None
         rows = {row.get("action"): row for row in view.get("actions") or [] if isinstance(row, dict)}
+        tried: list[dict] = []
         for action in self._case.drive:
             row = rows.get(action)
             if row is None or row.get("status") != "ready":
                 continue
-            step = self._bound(row)
+            step = self._bound(row, tried)
             if step is not None:
                 return step
-        return self._stuck(view, rows)
+        ended_badly = next((each for each in tried if each["state"] != "done"), None)
+        return self._stuck(view, rows, tried) if ended_badly is None else self._not_again(ended_badly)
 
-    def _bound(self, row: dict) -> dict | RunResult | None:
-        """The one way to apply a ready Action; None when this run already did just that."""
+    def _bound(self, row: dict, tried: list[dict]) -> dict | RunResult | None:
+        """The one way to apply a ready Action; None when just that was tried in this Case before, noted in `tried`."""
         assert self._case is not None
         action = row["action"]
         candidates = [candidate for candidate in row.get("candidates") or [] if isinstance(candidate, dict)
                       and candidate.get("target") == self._case.root and isinstance(candidate.get("args"), dict)]
-        fresh = {compact(_sorted(candidate["args"])): candidate["args"] for candidate in candidates}
+        fresh = {compact(_sorted(candidate["args"])): candidate for candidate in candidates}
         if len(fresh) > 1 or (row.get("candidateCount") or 0) > len(candidates) > 0:
             return self._end("stuck", STUCK, f"{action} is ready in more than one way, so a rule cannot choose.", action=action)
         if not fresh:
             return None
-        args = dict(next(iter(fresh.values())))
+        chosen = next(iter(fresh.values()))
+        args, before = dict(chosen["args"]), chosen.get("tried")
+        if isinstance(before, dict):
+            tried.append({"action": action, "args": args, "state": "unknown", "reason": "", "at": "", **before})
+            return None
         sources = [name for name in row.get("sources") or [] if isinstance(name, str)]
         if "source" not in args and "sources" in row:
             if len(sources) > 1:
@@ -112,7 +119,15 @@ class BoardDriver:
     def _key(step: dict) -> str:
         return compact([step["action"], _sorted(step["args"])])
 
-    def _stuck(self, view: dict, rows: dict) -> RunResult:
+    def _not_again(self, tried: dict) -> RunResult:
+        """An Action is ready that was tried before and did not end well; a rule does not repeat it."""
+        outcome, status = ("refused", REFUSED) if tried["state"] == "refused" else (flat(tried["state"], 40), STUCK)
+        words = flat(tried["reason"], 300).rstrip(".") or "no reason was recorded"
+        return self._end(outcome, status, f"{tried['action']} was tried in this Case at {flat(tried['at'], 40)} and ended "
+                         f"{outcome}: {words}. It was not repeated. To have it tried again, cancel the Case and open a new one, "
+                         "or apply it deliberately with a model.", action=tried["action"], tried=tried)
+
+    def _stuck(self, view: dict, rows: dict, tried: list[dict]) -> RunResult:
         """Nothing can be applied and the Case is not certified: say what is lacking."""
         assert self._case is not None
         root = self._case.root
@@ -135,7 +150,8 @@ class BoardDriver:
         if not self._case.drive:
             return self._end("stuck", STUCK, "This Case Type lists no Action that may be applied without a model.")
         lacking = "; ".join(flat(gap.get("text", gap.get("kind", "")), 300) for gap in shown) or "the Board names nothing"
-        whys = "".join(f" {row['action']} is not ready: {flat(row['why'], 200)}." for row in blocked if row.get("why"))
+        done = "".join(f" {row['action']} was done at {flat(row['at'], 40)} and is not repeated." for row in tried)
+        whys = done + "".join(f" {row['action']} is not ready: {flat(row['why'], 200)}." for row in blocked if row.get("why"))
         return self._end("stuck", STUCK, f"No Action of this Case Type can be applied, and the Case is not certified. "
                          f"Lacking: {lacking}.{whys}", gaps=shown)
 

@@ -34,6 +34,11 @@ class Page:
         answer = await self.kit.http(self.world.port, "GET", "/console/api/state", {"cookie": f"rulith_console={self.cookie}"})
         return answer.json()
 
+    async def sign_in(self):
+        answer = await self.post("sign-in", {"passphrase": PASSPHRASE})
+        assert answer.status == 200, answer.body
+        return self
+
     async def set_up(self):
         answer = await self.post("setup", {"code": self.world.gateway.setup_code, "passphrase": PASSPHRASE})
         assert answer.status == 200, answer.body
@@ -93,6 +98,16 @@ def test_a_rejection_carries_its_reason_and_nothing_runs(play, kit):
         assert await worker.rows() == []
         entry = (await host.call("QueryBoard"))["operations"][0]
         assert entry["state"] == "refused" and "wrong customer" in entry["reason"]
+        await world.stop()
+        await world.start()
+        host = world.host()
+        await host.initialize()
+        await host.call("QueryBoard")
+        opened = await host.call("OpenCase", {"caseId": case["caseId"]})
+        row = next(row for row in opened["view"]["actions"] if row["action"] == kit.PREFIX + APPROVED)
+        assert row["status"] == "ready" and row["candidates"][0]["tried"]["state"] == "refused"
+        assert "wrong customer" in row["candidates"][0]["tried"]["reason"]
+        page = await Page(world, kit).sign_in()
         again = await page.post("decide", {**body, "verdict": "approve"})
         assert again.json()["errorCode"] == "decision_closed"
 
@@ -133,6 +148,8 @@ def test_a_decision_survives_a_restart_and_expires_when_looked_at(play, kit):
         assert answer.json()["errorCode"] in ("decision_expired", "decision_closed")
         assert (await host.ping())[0]["state"] == "refused"
         assert (await host.call("QueryBoard"))["operations"][0]["reason"] == "The decision expired."
+        tried = list(world.gateway.authority.agents[world.profile.agent_id].board.case(case["caseId"]).attempts.values())[-1]
+        assert (tried["state"], tried["reason"]) == ("refused", "The decision expired.")
 
     play(story, pollHoldMs=100)
 
@@ -241,7 +258,7 @@ def test_a_person_settles_what_nobody_knows_and_no_worker_fact_lands(play, kit, 
 
 def test_the_page_runs_without_inline_script_or_style_and_asks_no_other_origin(play, kit):
     async def story(world):
-        for name in ("", "console.js", "views.js", "console.css", "icon.svg"):
+        for name in ("", "console.js", "views.js", "admin.js", "setup.js", "console.css", "icon.svg"):
             answer = await kit.http(world.port, "GET", f"/console/{name}")
             assert answer.status == 200 and "default-src 'none'" in answer.headers["content-security-policy"]
             text = answer.body.decode()
@@ -258,7 +275,7 @@ def test_the_page_runs_without_inline_script_or_style_and_asks_no_other_origin(p
 
     play(story)
     files = {each.name for each in resources.files("rulith").joinpath("ui_static", "console").iterdir()}
-    assert files == {"index.html", "console.js", "views.js", "console.css"}
+    assert files == {"index.html", "console.js", "views.js", "admin.js", "setup.js", "console.css"}
 
 
 # --- what the workbench reads

@@ -31,6 +31,7 @@ class CalculationBoard:
     close_refusal: dict | None = None
     blocked: dict[str, dict] = field(default_factory=dict)
     done: list[str] = field(default_factory=list)
+    tried: dict[str, dict] = field(default_factory=dict)
     strip: list[dict] = field(default_factory=list)
     is_open: bool = False
     is_closed: bool = False
@@ -140,6 +141,7 @@ class CalculationBoard:
             return {"action": action, "status": "blocked", "description": short, **self.blocked.get(short, {"reason": "needs_setup"}
                     if short in self.blocked else {})}
         args = {"job_id": KEY["job_id"]} if short != "write_output" else {"job_id": "calc-001", "subtotal_cents": 9093, "total_cents": 9593}
-        rows = [{"args": {**args, **({"variant": number} if number else {})}, "target": ROOT} for number in range(self.candidates)]
+        rows = [{"args": {**args, **({"variant": number} if number else {})}, "target": ROOT,
+                 **({"tried": self.tried[short]} if short in self.tried else {})} for number in range(self.candidates)]
         return {"action": action, "status": "ready", "description": short, "params": {}, "sources": list(self.sources),
                 "candidates": rows, "candidateCount": len(rows)}

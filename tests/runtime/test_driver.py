@@ -120,6 +120,32 @@ def test_the_same_action_with_the_same_arguments_is_never_applied_twice(drive):
     assert (result.outcome, result.exit) == ("stuck", 12)
 
 
+@pytest.mark.parametrize("state, outcome, status", [("failed", "failed", 12), ("unknown", "unknown", 12), ("refused", "refused", 13)])
+def test_what_an_earlier_run_tried_is_not_repeated_and_its_words_are_said(drive, state, outcome, status):
+    tried = {"state": state, "reason": "the disk was full", "at": "2026-10-03T07:00:00.000Z"}
+    result, gateway = drive(CalculationBoard(is_open=True, tried={"read_input": tried}))
+    assert gateway.sent("ApplyAction") == [] and result.steps == []
+    assert (result.outcome, result.exit) == (outcome, status)
+    for words in (DRIVE[0], "the disk was full", "2026-10-03T07:00:00.000Z", "not repeated", "open a new one", "with a model"):
+        assert words in result.message, words
+    assert result.document()["tried"] == {"action": DRIVE[0], "args": {"job_id": "calc-001"}, **tried}
+
+
+def test_something_else_that_is_ready_is_done_before_a_tried_action_stops_the_run(drive):
+    board = CalculationBoard(tried={"read_input": {"state": "failed", "reason": "no file", "at": "2026-10-03T07:00:00.000Z"}})
+    board.ready = lambda: [DRIVE[0]] if "write_output" in board.done else DRIVE[:2]
+    result, gateway = drive(board)
+    assert [args["action"] for args in gateway.sent("ApplyAction")] == [DRIVE[1]]
+    assert result.exit == 12 and "no file" in result.message
+
+
+def test_what_an_earlier_run_did_is_done_and_the_board_says_what_lacks(drive):
+    board = CalculationBoard(is_open=True, tried={"read_input": {"state": "done", "reason": "it took effect", "at": "2026-10-03T07:00:00.000Z"}})
+    result, gateway = drive(board)
+    assert gateway.sent("ApplyAction") == [] and (result.outcome, result.exit) == ("stuck", 12)
+    assert "read_back is unmet" in result.message and "was done" in result.message
+
+
 def test_a_candidate_for_another_root_is_not_ours(drive):
     board = CalculationBoard()
     row = board.row
