@@ -37,7 +37,7 @@ FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": (
          "console.js": ("console/console.js", "text/javascript; charset=utf-8"),
          "views.js": ("console/views.js", "text/javascript; charset=utf-8"),
          "admin.js": ("console/admin.js", "text/javascript; charset=utf-8"),
-         "forms.js": ("console/forms.js", "text/javascript; charset=utf-8"),
+         "setup.js": ("console/setup.js", "text/javascript; charset=utf-8"),
          "console.css": ("console/console.css", "text/css; charset=utf-8"),
          "icon.svg": ("icon.svg", "image/svg+xml")}
 

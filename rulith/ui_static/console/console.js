@@ -1,12 +1,16 @@
 // The person's Console: one state, drawn whole. The token that proves a sign-in lives in this page's memory only.
-import { console_, problem, signIn } from "./views.js";
+import { SECTIONS, section } from "./admin.js";
+import { console_, h, problem, signIn } from "./views.js";
 
 const REFRESH_MS = 5000;
+const KEPT = "textarea, select, input:not([type=password]):not([type=file])";
 const main = document.getElementById("main");
 const session = document.getElementById("session");
 const said = document.getElementById("said");
 const out = document.getElementById("sign-out");
+const nav = document.getElementById("sections");
 let state = { passphraseSet: false, signedIn: false };
+let work = {};                                        // what the person has begun: a checked file, a secret shown once
 let token = "";
 let drawn = "";
 
@@ -16,19 +20,58 @@ async function call(route, body) {
   return answer.json();
 }
 
+/** The section that the address names. */
+function place() {
+  const named = window.location.hash.slice(1);
+  return SECTIONS.some((row) => row.id === named) ? named : "decisions";
+}
+
+function drawSections() {
+  const waiting = state.signedIn ? state.decisions.filter((row) => row.state === "pending").length + state.needsPerson.length : 0;
+  nav.hidden = !state.signedIn;
+  nav.replaceChildren(...SECTIONS.map((row) => h("a", { href: `#${row.id}`, "aria-current": place() === row.id ? "page" : null },
+    row.words, row.id === "decisions" && waiting ? h("span", { class: "count" }, ` ${waiting}`) : null)));
+}
+
+/** Without what only moves with time: a lease that is renewed changes nothing on the page. */
+const still = (admin) => admin && { ...admin, connections: admin.connections.map((row) => ({ ...row, line: row.line.state })) };
+
+function shown() {
+  if (!state.signedIn) return `out${state.passphraseSet}`;
+  if (place() !== "decisions") return JSON.stringify([place(), still(state.admin)]);
+  return JSON.stringify([state.decisions, state.needsPerson, state.connections.map((row) => [row.id, row.line.state, row.leaseLeftS > 0])]);
+}
+
+function content() {
+  if (!state.signedIn) return signIn(state.passphraseSet, act);
+  return place() === "decisions" ? console_(state, act) : section(place(), state, work, set, act);
+}
+
 /** A person who is typing keeps what they typed: the page is drawn again only when what it shows changed. */
-function draw(force = false) {
-  const shown = state.signedIn ? JSON.stringify([state.decisions, state.needsPerson, state.connections.map((row) => [row.id, row.line.state, row.leaseLeftS > 0])]) : `out${state.passphraseSet}`;
+function draw(force = false, blank = []) {
   session.textContent = state.signedIn ? `Signed in for ${Math.max(1, Math.ceil(state.freshForS / 60))} more min` : "Not signed in";
   out.hidden = !state.signedIn;
-  if (!force && shown === drawn) return;
-  drawn = shown;
-  const typed = new Map([...main.querySelectorAll("textarea, input:not([type=password])")].map((el) => [el.id, el.value]));
+  drawSections();
+  const now = shown();
+  if (!force && now === drawn) return;
+  drawn = now;
+  const typed = new Map([...main.querySelectorAll(KEPT)].filter((el) => !blank.includes(el.id)).map((el) => [el.id, [el.value, el.checked]]));
   const focused = document.activeElement && document.activeElement.id;
-  main.replaceChildren(...[state.signedIn ? console_(state, act) : signIn(state.passphraseSet, act)].flat());
-  for (const [id, value] of typed) { const el = id && document.getElementById(id); if (el && value) el.value = value; }
+  main.replaceChildren(...[content()].flat().filter(Boolean));
+  for (const [id, [value, checked]] of typed) {
+    const el = id && document.getElementById(id);
+    if (el && el.type === "checkbox") el.checked = checked;
+    else if (el && value) el.value = value;
+  }
   const again = focused && document.getElementById(focused);
   if (again) again.focus(); else if (!state.signedIn) { const first = main.querySelector("[autofocus]"); if (first) first.focus(); }
+}
+
+/** Change what the person has begun, and draw; fields named in `blank` lose what was typed. */
+function set(changes, blank = []) {
+  const leaves = "source" in changes && changes.source !== work.source;      // another Source, another form
+  work = { ...work, ...changes };
+  draw(true, leaves ? [...main.querySelectorAll(KEPT)].map((el) => el.id) : blank);
 }
 
 function take(answer) {
@@ -36,25 +79,40 @@ function take(answer) {
   if (answer.token) token = answer.token;
 }
 
+/** The answer of one act, or null after saying why it was refused. */
 async function act(route, body, words = "") {
   said.textContent = "";
   main.querySelector(".problem")?.remove();
   let answer;
   try { answer = await call(route, body); } catch { answer = { ok: false, errorCode: "unreachable", teaching: "The gateway does not answer. Nothing is known to have been recorded; look again when it does." }; }
-  if (answer.ok) { take(answer); draw(true); said.textContent = words; return; }
+  if (answer.ok) {
+    take(answer);
+    draw(true);
+    said.textContent = answer.result && answer.result.warning ? answer.result.warning : words;
+    if (route === "sign-in" || route === "setup") load();
+    return answer;
+  }
   if (answer.errorCode === "sign_in_required") { state = { ...state, signedIn: false }; draw(true); }
-  main.prepend(problem(answer.errorCode, answer.teaching));
+  const why = problem(answer.errorCode, answer.teaching);
+  main.prepend(why);
+  why.scrollIntoView({ block: "nearest" });
+  return null;
+}
+
+async function load() {
+  take(await call("state"));
+  if (state.signedIn && place() !== "decisions") {
+    const answer = await call("admin");
+    if (answer.ok) take({ admin: answer.admin });
+  }
+  draw();
 }
 
 async function refresh() {
-  try {
-    take(await call("state"));
-    draw();
-  } catch {
-    session.textContent = "The gateway does not answer; trying again";
-  }
+  try { await load(); } catch { session.textContent = "The gateway does not answer; trying again"; }
   window.setTimeout(refresh, REFRESH_MS);
 }
 
-out.addEventListener("click", async () => { await call("sign-out", {}); token = ""; state = { passphraseSet: state.passphraseSet, signedIn: false }; draw(true); });
+window.addEventListener("hashchange", () => { said.textContent = ""; draw(true); main.focus({ preventScroll: true }); load().catch(() => {}); });
+out.addEventListener("click", async () => { await call("sign-out", {}); token = ""; work = {}; state = { passphraseSet: state.passphraseSet, signedIn: false }; draw(true); });
 refresh();

@@ -12,7 +12,7 @@ export function h(tag, props = {}, ...children) {
 }
 
 /** A moment as "14:02 · 3 min ago", the full stamp on hover. `now` is the gateway's own clock. */
-function when(stamp, now) {
+export function when(stamp, now) {
   const then = new Date(stamp);
   const minutes = Math.round((new Date(now) - then) / 60000);
   const far = Math.abs(minutes);
@@ -22,7 +22,7 @@ function when(stamp, now) {
   return h("time", { datetime: stamp, title: stamp }, `${clock} · ${words}`);
 }
 
-const nameOf = (rows, id) => (rows.find((row) => row.id === id) || { name: id }).name;
+export const nameOf = (rows, id) => (rows.find((row) => row.id === id) || { name: id }).name;
 
 function values(argsText) {
   let found;
@@ -52,7 +52,7 @@ function premise(node, mark) {
     node.premises && node.premises.length ? h("ul", {}, node.premises.map((each) => premise(each, mark))) : null);
 }
 
-function field(id, label, props, hint) {
+export function field(id, label, props, hint) {
   return h("div", {}, h("label", { for: id }, label), h(props.rows ? "textarea" : "input", { id, name: id, ...props }), hint ? h("p", { class: "hint" }, hint) : null);
 }
 
@@ -61,7 +61,7 @@ export function signIn(passphraseSet, submit) {
   if (passphraseSet) {
     return h("form", { class: "sign", onsubmit: (event) => { event.preventDefault(); submit("sign-in", { passphrase: event.target.passphrase.value }); } },
       h("h2", {}, "Sign in"),
-      h("p", {}, "Approvals, reconciliations and isolation need your approval passphrase. A sign-in lasts 15 minutes."),
+      h("p", {}, "Decisions and everything that sets this gateway up need your approval passphrase. A sign-in lasts 15 minutes."),
       field("passphrase", "Approval passphrase", { type: "password", autocomplete: "current-password", required: true, autofocus: true }),
       h("div", { class: "buttons" }, h("button", { class: "primary" }, "Sign in")));
   }

@@ -1,0 +1,118 @@
+// Sources, Agents and Connections. Draws what it is given; fetches nothing.
+import { field, h, nameOf, when } from "./views.js";
+
+const of = (id) => document.getElementById(id);
+
+function select(id, label, rows, chosen, props = {}, hint = "") {
+  return h("div", {}, h("label", { for: id }, label),
+    h("select", { id, ...props }, rows.map(([value, words]) => h("option", { value, selected: value === chosen }, words))), hint ? h("p", { class: "hint" }, hint) : null);
+}
+
+/** What is lost is named, and its name asked for. */
+const isMeant = (loss, name) => window.prompt(`${loss}\nType its name to go on:\n${name}`) === name;
+
+// --- Sources -------------------------------------------------------------------------------
+
+export function sources(admin, state, work, set, act) {
+  const editing = admin.sources.find((row) => row.name === work.source);
+  return [
+    h("section", { "aria-labelledby": "bound" }, h("h2", { id: "bound" }, "Bound Sources"),
+      admin.sources.length ? h("ul", {}, admin.sources.map((row) => source(row, admin, set, act))) : h("p", { class: "quiet" }, "None yet. A Source is a folder or address that an Agent's Tools may read or write.")),
+    h("section", { "aria-labelledby": "bind" }, h("h2", { id: "bind" }, editing ? `Change ${editing.name}` : "Bind a Source"),
+      admin.connections.length ? sourceForm(admin, editing, work, set, act) : h("p", { class: "quiet" }, "Make a Connection first: a Source belongs to the Worker that opens it.")),
+  ];
+}
+
+function source(row, admin, set, act) {
+  return h("li", { class: "item" },
+    h("h3", { class: "mono" }, row.name),
+    h("p", {}, `${row.type} `, h("code", {}, row.access)),
+    h("p", {}, `At most ${row.tier}, on ${nameOf(admin.connections, row.connectionId)}. It may attest `,
+      row.attests.length ? row.attests.flatMap((each, index) => [index ? ", " : "", h("code", {}, each === "*" ? "everything" : each)]) : "nothing", "."),
+    h("div", { class: "buttons" },
+      h("button", { type: "button", "aria-label": `Change ${row.name}`, onclick: () => { set({ source: row.name, sourceType: row.type }); of("bind").scrollIntoView(); of("access").focus(); } }, "Change"),
+      h("button", { type: "button", "aria-label": `Remove ${row.name}`, onclick: () => { if (isMeant("Actions that need this Source can no longer run.", row.name)) act("source-remove", { name: row.name, replaces: row.digest }, `Removed ${row.name}.`); } }, "Remove")));
+}
+
+function sourceForm(admin, editing, work, set, act) {
+  const type = work.sourceType || "file";
+  const may = Object.entries(admin.predicates).filter(([, row]) => row.types.includes(type));
+  const ticked = (name) => (editing ? editing.attests.includes(name) || editing.attests.includes("*") : false);
+  const submit = async (event) => {
+    event.preventDefault();
+    const body = {
+      connectionId: of("source-connection").value, name: editing ? editing.name : of("source-name").value, type, access: of("access").value, tier: of("tier").value,
+      attests: [...event.target.querySelectorAll("[name=attests]:checked")].map((box) => box.value),
+    };
+    const done = editing ? await act("source-edit", { ...body, replaces: editing.digest }, `Changed ${body.name}.`) : await act("source-add", body, `Bound ${body.name}.`);
+    if (done) set({ source: null }, ["source-name", "access"]);
+  };
+  return h("form", { onsubmit: submit },
+    editing ? null : field("source-name", "Name", { required: true, maxlength: "64", spellcheck: "false", class: "mono", autocomplete: "off" }, "Agents name it in `source`, for example orders-folder."),
+    select("source-connection", "Connection whose Worker opens it", admin.connections.map((row) => [row.id, row.name]), editing ? editing.connectionId : admin.connections[0].id),
+    select("source-type", "Type", admin.sourceTypes.map((each) => [each, each]), type, { onchange: (event) => set({ sourceType: event.target.value }) }),
+    field("access", type === "file" ? "Folder" : "Address", { required: true, value: editing ? editing.access : null, spellcheck: "false", class: "mono", autocomplete: "off" },
+      type === "file" ? "The whole path on the Worker's machine. It may not contain, be or lie in the home of this installation." : "http or https; a credential belongs in the Worker's own vault, never here."),
+    select("tier", "Strongest tier of its facts", admin.tiers.map((each) => [each, each]), editing ? editing.tier : "attested", {}, "Conclusions are never stronger than what they rest on."),
+    h("fieldset", {}, h("legend", {}, "May attest"),
+      may.length ? may.map(([name]) => h("label", { class: "check" }, h("input", { type: "checkbox", name: "attests", id: `attests-${name}`, value: name, checked: ticked(name) }), h("code", {}, name)))
+        : h("p", { class: "hint" }, `No installed Action returns anything from a ${type} Source; install the Capability first.`)),
+    h("div", { class: "buttons" }, h("button", { class: "primary" }, editing ? "Change this Source" : "Bind this Source"),
+      editing ? h("button", { type: "button", onclick: () => set({ source: null }) }, "Leave it as it is") : null));
+}
+
+// --- Agents --------------------------------------------------------------------------------
+
+function tokenLines(result, admin) {
+  return { title: `Token of ${result.name}`, words: "It is shown this one time; only its hash is kept here.", lines: [`export RULITH_URL=${admin.gatewayUrl}`, `export RULITH_TOKEN=${result.token}`],
+    note: result.warning || (result.profile ? `The profile ${result.profile} of this home has it already.` : "Set both for `rulith agent`, or give the token to an MCP host together with the address above and /mcp.") };
+}
+
+export function agents(admin, state, work, set, act) {
+  const told = (answer) => { if (answer) set({ once: tokenLines(answer.result, admin) }, ["agent-name"]); };
+  return [
+    h("section", { "aria-labelledby": "agent-list" }, h("h2", { id: "agent-list" }, "Agents"),
+      h("ul", {}, admin.agents.map((row) => h("li", { class: "item" },
+        h("h3", {}, row.name), h("p", { class: "mono quiet" }, row.id),
+        h("p", {}, row.revoked ? h("span", { class: "is-bad" }, "✕ revoked: nobody speaks for it") : h("span", { class: "is-done" }, "● has a token"), h("span", { class: "quiet" }, " · added "), when(row.addedAt, state.now)),
+        h("div", { class: "buttons" },
+          h("button", { type: "button", "aria-label": `New token for ${row.name}`, onclick: async () => { if (row.revoked || isMeant("The present token stops working at once.", row.name)) told(await act("agent-rotate", { id: row.id }, "Its old token no longer works.")); } }, "New token"),
+          row.revoked ? null : h("button", { type: "button", "aria-label": `Revoke ${row.name}`, onclick: () => { if (isMeant("Its token stops working at once; its Cases and receipts stay.", row.name)) act("agent-revoke", { id: row.id }, `Revoked ${row.name}.`); } }, "Revoke")))))),
+    h("section", { "aria-labelledby": "agent-new" }, h("h2", { id: "agent-new" }, "Add an Agent"),
+      h("form", { onsubmit: async (event) => { event.preventDefault(); told(await act("agent-create", { name: of("agent-name").value }, "Added. Keep its token now.")); } },
+        field("agent-name", "Name", { required: true, maxlength: "64", autocomplete: "off" }, "It gets a Board of its own, under every installed Capability."),
+        h("div", { class: "buttons" }, h("button", { class: "primary" }, "Add this Agent")))),
+  ];
+}
+
+// --- Connections ---------------------------------------------------------------------------
+
+const workerLines = (id, key, admin) => [`export RULITH_CONNECTION=${id}`, `export RULITH_CONNECTION_KEY=${key}`, `export RULITH_WORK_URL=${admin.gatewayUrl}/work`, "python rulith.pyz worker"];
+
+function keyLines(result, admin) {
+  return { title: `Key of ${result.name}`, words: "It is shown this one time. Run a Worker with it in the folder that holds your worker-tools.json:", lines: workerLines(result.id, result.key, admin),
+    note: result.warning || (result.profile ? `The profile ${result.profile} of this home has it already; start its Worker again.` : "On Windows use set instead of export. Nothing but these three variables is needed.") };
+}
+
+export function connections(admin, state, work, set, act) {
+  const told = (answer) => { if (answer) set({ once: keyLines(answer.result, admin) }, ["connection-name"]); };
+  return [
+    h("section", { "aria-labelledby": "connection-list" }, h("h2", { id: "connection-list" }, "Connections"),
+      h("ul", {}, admin.connections.map((row) => {
+        const online = row.line.state === "online";
+        return h("li", { class: "item" },
+          h("h3", {}, row.name), h("p", { class: "mono quiet" }, row.id),
+          h("p", {}, h("span", { class: online ? "is-done" : "quiet" }, online ? "● a Worker is on the line" : "○ nobody is on the line"), h("span", { class: "quiet" }, ` · works for ${nameOf(admin.agents, row.agentId)}`)),
+          h("details", {}, h("summary", {}, "Run a Worker for it"), h("pre", { class: "mono" }, workerLines(row.id, "(the key that was shown once)", admin).join("\n")),
+            h("p", {}, "In the folder that holds its worker-tools.json and adapters. A lost key cannot be shown again; take a new one.")),
+          h("div", { class: "buttons" }, h("button", { type: "button", "aria-label": `New key for ${row.name}`, onclick: async () => {
+            if (isMeant("The present key stops working at once: its Worker leaves the line, and a person settles what it had claimed.", row.name)) told(await act("connection-rotate", { id: row.id }, "Its old key no longer works."));
+          } }, "New key")));
+      }))),
+    h("section", { "aria-labelledby": "connection-new" }, h("h2", { id: "connection-new" }, "Add a Connection"),
+      h("form", { onsubmit: async (event) => { event.preventDefault(); told(await act("connection-create", { name: of("connection-name").value, agentId: of("connection-agent").value }, "Added. Keep its key now.")); } },
+        field("connection-name", "Name", { required: true, maxlength: "64", autocomplete: "off" }, "For example the machine or folder that its Worker serves."),
+        select("connection-agent", "Agent whose Actions it runs", admin.agents.map((row) => [row.id, row.name]), admin.agents.length ? admin.agents[0].id : ""),
+        h("div", { class: "buttons" }, h("button", { class: "primary" }, "Add this Connection")))),
+  ];
+}
