@@ -349,6 +349,20 @@ def test_a_query_leaves_no_trace():
     assert (made.closure_digest(), made.steps, made._engine.values.mark()) == before
 
 
+@pytest.mark.parametrize("wider", [[], [A("path", a=7, b=8, c=9)]])
+def test_an_index_made_in_the_middle_of_a_round_shows_what_an_older_one_shows(wider):
+    """Else a replay, which never saw the query that made the index, would find other supports."""
+    def run(asked):
+        made = program(A("path", a=1, b=2), A("edge", a=1, b=2), A("edge", a=2, b=3), A("edge", a=3, b=4), *wider)
+        if asked:
+            list(made.solve([L("path", a="?x", b="?y")], {"?x": 1}))
+        change(made, R("r1", L("path", a="?x", b="?y"), L("edge", a="?x", b="?y")),
+               R("r2", L("path", a="?x", b="?z"), L("edge", a="?x", b="?y"), L("path", a="?y", b="?z")))
+        return state(made)
+
+    assert run(False) == run(True)
+
+
 # limits and rollback
 
 def state(made):
