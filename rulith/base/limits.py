@@ -39,6 +39,7 @@ RULES_MAX = 5_000
 RULE_BODY_MAX = 32
 JOIN_BINDINGS_MAX = 100_000      # per rule literal and delta round
 CLOSURE_ROUNDS_MAX = 100_000
+CLOSURE_STEPS_MAX = 20_000_000    # join steps of one closing: a few seconds; a hostile rule must not take minutes
 
 # Worker hop
 TOOLS_MAX = 128

@@ -19,6 +19,7 @@ from heapq import heappop, heappush
 from rulith.base.errors import Refused
 from rulith.rules.bodies import Guard, Join
 from rulith.rules.engine import Engine
+from rulith.rules.generate import Explosion
 from rulith.rules.heads import RuleHead
 from rulith.rules.relations import Key, Relation, Row
 
@@ -68,6 +69,7 @@ class _Closing:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.change = Change()
+        self.budget = engine.steps + engine.limits.steps
         self.heap: list[int] = []
         self.scheduled: set[int] = set()
         self.plus: dict[Relation, list[list[Key]]] = {}
@@ -134,8 +136,8 @@ class _Closing:
                     break
                 before = len(relation.fresh)
                 out = engine.out_of(relation)
-                engine.steps += len(remaining) + head.run(
-                    "find", "head", remaining, out.append, engine.values, engine.limits.bindings)
+                self.spend(len(remaining))
+                self.search(head, "find", "head", remaining, out)
                 if len(out) > before:
                     remaining = [key for key in remaining if key not in relation.rows]
         return engine.flush()
@@ -146,8 +148,28 @@ class _Closing:
         if head.lacks_rows(pending, start):
             return
         out = engine.out_of(head.relation)
-        engine.steps += (len(delta) if delta else 1) + head.run(
-            "derive", start, delta, out.append, engine.values, engine.limits.bindings)
+        limit = engine.limits.bindings
+        try:
+            steps = head.run("derive", start, delta, out.append, engine.values, limit)
+        except Explosion as explosion:
+            literal = head.body.literals[explosion.index].text()
+            raise Refused("JOIN_EXPLOSION", rule=head.rule.id, literal=literal, limit=limit) from None
+        self.spend(steps + (len(delta) if delta else 1))
+
+    def search(self, head: RuleHead, mode: str, start: Guard | str, rows: list[Row], out: list[Key]) -> None:
+        """Look for proofs or for their ends: bounded by what the closing may still spend."""
+        try:
+            steps = head.run(mode, start, rows, out.append, self.engine.values, self.budget - self.engine.steps)
+        except Explosion:
+            self.spend(self.engine.limits.steps)
+        else:
+            self.spend(steps)
+
+    def spend(self, steps: int) -> None:
+        self.engine.steps += steps
+        if self.engine.steps > self.budget:
+            limit = self.engine.limits.steps
+            raise Refused("resource_limit", what="the join steps of one change", value=f"more than {limit}", limit=limit)
 
     def _start(self, stratum: int, pending: dict[Relation, list[Key]]) -> None:
         """First round: what changed below, and rules that are new."""
@@ -309,17 +331,17 @@ class _Deletion:
             fallen: list[Key] = []
             for row in _rows(head, part, relation, keys):
                 for key in cited.get(row, ()):
-                    engine.steps += 1
                     support = rows.get(key)
                     if support is not None and support[0] == number and support[slot] == row:
                         fallen.append(key)
+            self.closing.spend(len(keys) + len(fallen))
             self._kill(head.relation, fallen)
 
     def _contradict(self, head: RuleHead, guard: Guard, rows: list[Row]) -> None:
         """Everything that rested on the absence of a fact that is now there falls."""
         fallen: list[Key] = []
-        self.engine.steps += len(rows) + head.run(
-            "kill", guard, rows, fallen.append, self.engine.values, self.engine.limits.bindings)
+        self.closing.spend(len(rows))
+        self.closing.search(head, "kill", guard, rows, fallen)
         self._kill(head.relation, fallen)
 
     def _take_out(self) -> dict[Relation, dict[Key, tuple | None]]:

@@ -41,6 +41,7 @@ class Limits:
     body: int = bounds.RULE_BODY_MAX
     bindings: int = bounds.JOIN_BINDINGS_MAX
     rounds: int = bounds.CLOSURE_ROUNDS_MAX
+    steps: int = bounds.CLOSURE_STEPS_MAX
 
 
 class Engine:

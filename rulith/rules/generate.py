@@ -64,13 +64,12 @@ class Task:
     wide: frozenset[int]
     recursive: frozenset[int] = frozenset()
     given: int = 0
-    limited: bool = True
 
 
     def shape(self) -> tuple:
         """What the source depends on; tasks of one shape share their function."""
         start = self.start.index if isinstance(self.start, (Join, Guard)) else self.start
-        return (self.mode, start, self.head, self.wide, self.recursive, self.given, self.limited, self.body.structure())
+        return (self.mode, start, self.head, self.wide, self.recursive, self.given, self.body.structure())
 
 
 def write(task: Task) -> tuple[str, list[Access]]:
@@ -262,8 +261,7 @@ class _Writer:
             return
         if counted:
             self.line(f"n{join.slot} += len(b{join.slot})")
-            if self.task.limited:
-                self.line(f"if n{join.slot} > limit: raise Explosion({join.index})")
+            self.line(f"if n{join.slot} > limit: raise Explosion({join.index})")
         if self.depth >= _LOOPS_MAX:
             self._next_stage(join)
         scan = not known and not wide and self.task.mode in ("derive", "find") and join.index in self.task.recursive

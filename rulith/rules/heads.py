@@ -76,21 +76,17 @@ class RuleHead(_Reader):
         )
 
     def task(self, mode: str, start: Join | Guard | str | None) -> Task:
-        return Task(mode, self.body, self.terms, start, self.wide(), self.recursive, limited=mode == "derive")
+        return Task(mode, self.body, self.terms, start, self.wide(), self.recursive)
 
     def run(self, mode: str, start: Join | Guard | str | None, delta: Sequence[Row] | None,
             out: Callable[[Key], object], values: Values, limit: int) -> int:
         """Run from `delta` (None: from nothing); new keys go to `out`. Returns the steps it took.
 
-        Raises Refused JOIN_EXPLOSION, and what builtins refuse.
+        Raises Explosion where a literal matches more than `limit` times, and what builtins refuse.
         """
         function, accesses = self.function(mode, start)
-        try:
-            return function(_ONCE if delta is None else delta, self.relation.rows, out, self.number,
-                            limit, values, self.constants, accesses)
-        except Explosion as explosion:
-            literal = self.body.literals[explosion.index].text()
-            raise Refused("JOIN_EXPLOSION", rule=self.rule.id, literal=literal, limit=limit) from None
+        return function(_ONCE if delta is None else delta, self.relation.rows, out, self.number,
+                        limit, values, self.constants, accesses)
 
     def lacks_rows(self, pending: dict[Relation, list[Key]], start: Join | Guard | None) -> bool:
         """Is there a joined literal, `start` aside, whose rows all still wait for their own turn?"""

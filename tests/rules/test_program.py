@@ -377,6 +377,7 @@ LIMITED = [
     (Limits(body=1), [R("x", L("z", a=1), L("p", x=1), L("p", x=2))], "resource_limit"),
     (Limits(bindings=8), [A("p", x=n) for n in range(3)], "JOIN_EXPLOSION"),
     (Limits(rounds=10), [A("n", v=0)], "CLOSURE_DIVERGED"),
+    (Limits(steps=20), [A("p", x=n) for n in range(30)], "resource_limit"),
     (Limits(), [R("u", L("z", a="?a"))], "RULE_UNSAFE"),
     (Limits(), [R("again", L("z", a=1)), R("again", L("z", a=1))], "RULE_ID_TAKEN"),
     (Limits(), [A("add", left=1, right=2)], "BUILTIN_RESERVED"),
@@ -406,6 +407,18 @@ def test_a_refused_transaction_changes_nothing_at_all(limits, parts, code):
     assert state(made) == before
     change(made, A("later", z=1))
     assert made.holds(A("later", z=1))
+
+
+def test_a_retraction_whose_search_for_other_proofs_is_too_long_is_refused():
+    """Each change was small; only taking the one proof away makes the engine look at all pairs."""
+    made = program(*[A("q", c=n) for n in range(100, 140)], *[A("p", a=1, b=n) for n in range(40)], A("p", a=1, b=999),
+                   R("r", L("s", a="?a"), L("p", a="?a", b="?b"), L("q", c="?c"), L("gt", left="?b", right="?c")), limits=Limits(steps=2_000))
+    change(made, *[A("p", a=1, b=n) for n in range(40, 80)])
+    before = state(made)
+    with pytest.raises(Refused, match="join steps") as refusal:
+        with made.transaction() as tx:
+            tx.retract_fact(A("p", a=1, b=999))
+    assert refusal.value.code == "resource_limit" and state(made) == before
 
 
 def test_a_plain_scan_is_no_join_explosion():
