@@ -240,6 +240,7 @@ class Program:
         if query is None:
             if len(self._queries) >= _QUERIES_MAX:
                 self._queries.clear()
+                self._engine.relations.prune({s for head in self._engine.heads.values() for s in head.shapes if s is not None})
             query = self._queries[body, given] = Query(body, given, self._engine.relations)
         return query
 

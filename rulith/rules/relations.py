@@ -254,6 +254,12 @@ class Relations:
                     found.admit(relation)
         return found
 
+    def prune(self, kept: set[Shape]) -> None:
+        """Drop the shapes and indexes that only past queries used."""
+        for family in self.shapes.values():
+            for names in [names for names, shape in family.items() if shape not in kept]:
+                family.pop(names).drop_indexes()
+
     def settle(self, relation: Relation, keys: list[Key]) -> None:
         """Show new rows to the indexes (and to the order among siblings)."""
         if relation.born is not None:

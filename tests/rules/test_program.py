@@ -363,6 +363,15 @@ def test_an_index_made_in_the_middle_of_a_round_shows_what_an_older_one_shows(wi
     assert run(False) == run(True)
 
 
+def test_many_different_queries_leave_few_indexes_behind():
+    made = program(*[A("p", **{f"a{n}": 1, "x": n}) for n in range(30)], R("r", L("q", x="?x"), L("p", x="?x")))
+    for n in range(2_000):
+        assert list(made.solve([L("p", **{"x": "?x", f"a{n % 700}": 1})], limit=1)) == ([{"?x": n % 700}] if n % 700 < 30 else [])
+    assert len(made._engine.relations.shapes["p", False]) <= 520
+    change(made, A("p", x=99))
+    assert made.holds(A("q", x=99))
+
+
 # limits and rollback
 
 def state(made):
