@@ -367,6 +367,20 @@ def _computed(literal: Literal, ground: Literal, values: tuple[Scalar, ...],
 
 def _matches(engine: Engine, ground: Literal) -> Iterator[dict[str, Scalar]]:
     """The bindings that facts give the literal's remaining variables, in order of appearance."""
+    for _, _, found in _matched(engine, ground):
+        yield found
+
+
+def matching(engine: Engine, literal: Literal) -> Iterator[Atom]:
+    """The facts that a literal matches, in order of appearance; those that are leaving are not among them."""
+    for shape, row, _ in _matched(engine, literal):
+        fact = premise(engine, shape, row)
+        if engine.present(*fact):
+            yield atom_of(engine, *fact)
+
+
+def _matched(engine: Engine, ground: Literal) -> Iterator[tuple[Shape, Row, dict[str, Scalar]]]:
+    """The rows that a literal matches, and what they give its variables."""
     shape = engine.relations.shape((ground.predicate, ground.negated), ground.names)
     known: list[int] = []
     places: list[int] = []
@@ -387,7 +401,7 @@ def _matches(engine: Engine, ground: Literal) -> Iterator[dict[str, Scalar]]:
                 if not builtins.same(found.setdefault(value, term), term):  # type: ignore[arg-type]
                     break
         else:
-            yield found
+            yield shape, row, found
 
 
 def _first_match(engine: Engine, ground: Literal) -> dict[str, Scalar] | None:

@@ -9,7 +9,7 @@ Knows no clock, no ids, no tiers and no reserved predicates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TypeVar
@@ -69,6 +69,12 @@ class Delta:
     @cached_property
     def resupported(self) -> list[Atom]:
         return self._atoms(self._change.resupported)
+
+    def moved(self, predicates: Container[str]) -> Iterator[Atom]:
+        """Positive atoms of these predicates that appeared or disappeared; other atoms are not made."""
+        for relation, keys in (*self._change.added, *self._change.removed):
+            if not relation.sign[1] and relation.sign[0] in predicates:
+                yield from explain.atoms_of(self._engine, relation, keys)
 
     def _atoms(self, changes: list[tuple[Relation, list[Key]]]) -> list[Atom]:
         return [atom for relation, keys in changes for atom in explain.atoms_of(self._engine, relation, keys)]
@@ -213,6 +219,28 @@ class Program:
             for relation, key in engine.relations.in_order(sign):
                 if engine.present(relation, key):
                     yield explain.atom_of(engine, relation, key)
+
+    def derived(self) -> Iterator[Atom]:
+        """Every fact that a rule stands behind, in the order of `facts`."""
+        engine = self._engine
+        for sign in sorted(engine.relations.by_sign):
+            for relation, key in engine.relations.in_order(sign):
+                if relation.rows[key] is not None and engine.present(relation, key):
+                    yield explain.atom_of(engine, relation, key)
+
+    def matching(self, literal: Literal) -> Iterator[Atom]:
+        """The facts that a positive or `negated` literal matches (it may name fewer arguments), in order of appearance."""
+        return explain.matching(self._engine, literal)
+
+    def argument_names(self, predicate: str) -> list[tuple[str, ...]]:
+        """The sets of argument names under which facts of `predicate` stand, positive ones first."""
+        relations = self._engine.relations
+        found: dict[tuple[str, ...], None] = {}
+        for negated in (False, True):
+            for names, relation in relations.by_sign.get((predicate, negated), {}).items():
+                if relation.rows:
+                    found[names] = None
+        return list(found)
 
     def solve(self, body: Sequence[Literal], bindings: Mapping[str, Scalar] | None = None,
               limit: int | None = None) -> Iterator[dict[str, Scalar]]:
