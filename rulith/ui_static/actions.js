@@ -3,14 +3,13 @@
 import { at, get, post } from "./api.js";
 import { FIELDS, caseTypeOf, differs, fieldsOf } from "./components/calculation.js";
 import { write } from "./route.js";
-import { change, instanceOf, keep, state } from "./store.js";
+import { SIDE_WIDTH, change, instanceOf, keep, state } from "./store.js";
 import { loadBench, loadWork } from "./sync.js";
 import { short } from "./words.js";
 
-const SIDE_MIN = 300;
-const SIDE_MAX = 760;
 let opener = null;           // what had the focus before a dialog opened
 
+const sideWidth = (width) => Math.round(Math.min(SIDE_WIDTH.max, Math.max(SIDE_WIDTH.min, width)));
 const setUi = (changes) => change((s) => { Object.assign(s.ui, changes); });
 
 function go(changes) {
@@ -124,7 +123,10 @@ export const act = {
     }
   },
 
-  saveProof: (node) => saveFile(`proof-${short(node.predicate)}.json`, JSON.stringify({ format: "rulith-proof-node/1", proof: node }, null, 2), "application/json"),
+  saveProof(node) {
+    const text = JSON.stringify({ format: "rulith-proof-node/1", proof: node }, null, 2);
+    saveFile(`proof-${short(node.predicate)}.json`, text, "application/json");
+  },
 
   async saveReceipt(id, caseId) {
     try {
@@ -187,7 +189,8 @@ export const act = {
     const instance = state.bench?.instances.find((row) => row.id === id);
     if (!instance) return;
     const { url, name, thinking, maxOutputTokens, keyConfigured } = instance.model;
-    change((s) => { s.model = { url, name, thinking, maxOutputTokens: String(maxOutputTokens), keyConfigured, key: "", clearKey: false, busy: false, refusal: null }; });
+    const form = { url, name, thinking, maxOutputTokens: String(maxOutputTokens), keyConfigured, key: "", clearKey: false, busy: false, refusal: null };
+    change((s) => { s.model = form; });
     setUi({ dialog: "model" });
   },
 
@@ -211,7 +214,7 @@ export const act = {
   grip(event) {
     const grip = event.currentTarget;
     grip.setPointerCapture(event.pointerId);
-    const move = (now) => setUi({ sideWidth: Math.round(Math.min(SIDE_MAX, Math.max(SIDE_MIN, innerWidth - now.clientX))) });
+    const move = (now) => setUi({ sideWidth: sideWidth(innerWidth - now.clientX) });
     grip.addEventListener("pointermove", move);
     grip.addEventListener("lostpointercapture", () => {
       grip.removeEventListener("pointermove", move);
@@ -223,7 +226,7 @@ export const act = {
     const by = { ArrowLeft: 20, ArrowRight: -20 }[event.key];
     if (!by) return;
     event.preventDefault();
-    setUi({ sideWidth: Math.min(SIDE_MAX, Math.max(SIDE_MIN, state.ui.sideWidth + by)) });
+    setUi({ sideWidth: sideWidth(state.ui.sideWidth + by) });
     keep("sideWidth", state.ui.sideWidth);
   },
 };

@@ -26,7 +26,8 @@ async function send(method, path, body, signal) {
   if (token) headers["x-rulith-manager"] = token;
   if (body !== undefined) headers["content-type"] = "application/json";
   try {
-    return await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), cache: "no-store", redirect: "error" });
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    return await fetch(path, { method, headers, signal, body: text, cache: "no-store", redirect: "error" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Silence("The workbench does not answer.");

@@ -22,7 +22,8 @@ let sheetOpener = null;
 const closed = (s) => h("main", { class: "bare-page", id: "main", tabindex: -1 },
   h("h1", {}, "This page is locked"),
   h("p", {}, s.lock?.happened ?? "The workbench does not know this page."),
-  h("p", {}, "Start it with ", h("code", {}, "rulith start"), ", or, while it runs, open the address it printed in its terminal: the one that ends in ", h("code", {}, "/?k=…"), "."));
+  h("p", {}, "Start it with ", h("code", {}, "rulith start"), ", or, while it runs, open the address it printed in its terminal: ",
+    "the one that ends in ", h("code", {}, "/?k=…"), "."));
 
 function layout(s, instance) {
   if (s.phase === "locked") return closed(s);

@@ -7,11 +7,12 @@ const CHORD_MS = 1200;
 let chord = 0;               // when `g` was pressed
 let awaited = "";            // the tab whose panel takes the focus once it is drawn
 
-const typing = (element) => element instanceof HTMLElement && (element.matches("input:not([type=checkbox]), textarea, select") || element.isContentEditable);
+const typing = (element) => element instanceof HTMLElement && element.matches("input:not([type=checkbox]), textarea, select");
 
 /** Down or up in the list that has the focus; without one, into the first list of the panel. */
 function step(by) {
-  const list = document.activeElement?.closest("[data-list]") ?? document.querySelector("#panel [data-list]") ?? document.querySelector("[data-list]");
+  const first = (selector) => document.querySelector(selector);
+  const list = document.activeElement?.closest("[data-list]") ?? first("#panel [data-list]") ?? first("[data-list]");
   const rows = [...(list?.querySelectorAll("[data-row]") ?? [])];
   const at = rows.indexOf(document.activeElement?.closest("[data-row]"));
   rows[at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + by))]?.focus();

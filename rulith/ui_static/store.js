@@ -6,6 +6,7 @@
  * the server knows is never kept there, and neither is the token.
  */
 
+export const SIDE_WIDTH = { min: 300, max: 760 };
 const KEPT = "rulith.";
 
 export const state = {

@@ -24,7 +24,10 @@ export const waitingFor = (board) => (board?.decisions ?? []).filter((row) => ro
   + (board?.operations ?? []).filter((op) => op.state === "needs_person").length;
 
 /** An operation's label for reading: no minted ids, and an Action by its own name. The whole of it goes into the title. */
-export const operationLabel = (label) => label.split(" ").filter((part) => !/^(root|case)_[0-9a-f]{16,}/.test(part)).map((part, index) => (index === 0 ? part : short(part))).join(" ");
+export const operationLabel = (label) => label.split(" ")
+  .filter((part) => !/^(root|case)_[0-9a-f]{16,}/.test(part))
+  .map((part, index) => (index === 0 ? part : short(part)))
+  .join(" ");
 
 const CASE = {
   running: ["running", "running", "running"],
@@ -57,7 +60,10 @@ const ROLE = {
 };
 
 /** A Worker that runs is of use once it holds its Connection's line: one that was killed keeps it until its lease lapses. */
-export const workerState = (worker) => (worker.state === "online" && worker.lineHeld ? { words: "waiting for its line", meaning: "waiting", mark: "waiting" } : roleState(worker.state));
+export function workerState(worker) {
+  if (worker.state !== "online" || !worker.lineHeld) return roleState(worker.state);
+  return { words: "waiting for its line", meaning: "waiting", mark: "waiting" };
+}
 
 export function roleState(name) {
   const [words, meaning, mark] = ROLE[name] ?? [name ?? "not known yet", "unknown", "unknown"];

@@ -6,11 +6,14 @@ policy lets the page load, ask and frame nothing but this origin; no inline scri
 
 from __future__ import annotations
 
-from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING
 
 from rulith.base.canonical import sha256_hex
 from rulith.base.resources import shipped
 from rulith.net.messages import Request, Response
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable     # Python 3.10 keeps it elsewhere
 
 TYPES = {"html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8",
          "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}

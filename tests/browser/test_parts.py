@@ -162,10 +162,10 @@ def test_the_theme_is_chosen_and_kept(page):
 
 def test_the_side_column_is_closed_widened_and_kept(page):
     page.get_by_role("separator").focus()
-    before = page.locator(".side").bounding_box()["width"]
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function("(width) => document.querySelector('.side').getBoundingClientRect().width > width + 30", arg=before)
+    expect(page.get_by_role("separator")).to_have_attribute("aria-valuenow", "440")
+    assert round(page.locator(".side").bounding_box()["width"]) == 440
     page.get_by_role("button", name="Now, Cases, Board, Worker").click()
     expect(page.locator(".side")).to_have_count(0)
     page.reload()

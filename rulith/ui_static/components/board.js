@@ -1,23 +1,46 @@
 /** What the Board holds for one Case: every fact with its tier and who stands behind it. */
 
 import { h } from "../lib/dom.js";
-import { link } from "../route.js";
 import { moment } from "../lib/time.js";
-import { argsText, keyText, caseTypeText, plural, short } from "../words.js";
+import { argsText, caseTypeText, keyText, plural, short } from "../words.js";
+import { place } from "./parts.js";
 import { ground } from "./proof.js";
 import { empty, loading, partial, refused } from "./states.js";
 
 const SHOWN = 200;
 
 /** The Case the tab is about: the one the address names, else the newest. */
-export const caseInView = (s, instance) => s.route.case || [...(s.boards[instance.id]?.board?.cases ?? [])].sort((a, b) => moment(b.openedAt) - moment(a.openedAt))[0]?.caseId || "";
+export function caseInView(s, instance) {
+  const cases = s.boards[instance.id]?.board?.cases ?? [];
+  return s.route.case || [...cases].sort((a, b) => moment(b.openedAt) - moment(a.openedAt))[0]?.caseId || "";
+}
 
 const factRow = (fact, s, instance) => h("li", { key: fact.id },
-  h("a", { class: "fact", "data-row": true, href: link(s.route, { instance: instance.id, tab: "board", fact: fact.id }), title: fact.text },
+  h("a", { class: "fact", "data-row": true, href: place(s, instance, { tab: "board", case: s.route.case, fact: fact.id }), title: fact.text },
     h("span", { class: "fact-name" }, fact.negated && "not ", short(fact.predicate)),
     h("span", { class: `tier tier-${fact.tier}` }, fact.tier),
     h("span", { class: "fact-args" }, argsText(fact.args)),
     h("span", { class: "quiet fact-origin" }, ground(fact.by))));
+
+const list = (facts, s, instance) =>
+  facts.length > 0 && h("ul", { class: "fact-list", "data-list": true }, facts.map((fact) => factRow(fact, s, instance)));
+
+function facts(all, s, instance, act) {
+  const wanted = s.ui.filter.trim().toLowerCase();
+  const found = all.filter((fact) => !wanted || fact.text.toLowerCase().includes(wanted));
+  const rows = found.slice(0, SHOWN);
+  // A predicate with a dot is a Capability's own; the others are the Board's words about goals and keys.
+  const own = rows.filter((fact) => fact.predicate.includes("."));
+  const words = rows.filter((fact) => !fact.predicate.includes("."));
+  return [
+    h("label", { class: "field" }, "Find",
+      h("input", { type: "search", value: s.ui.filter, placeholder: "part of a name or value", oninput: (event) => act.filter(event.target.value) })),
+    rows.length === 0 ? empty(wanted ? "No fact has that in its text." : "No fact yet.") : list(own, s, instance),
+    words.length > 0 && h("details", { class: "board-words", key: "words" },
+      h("summary", {}, plural(words.length, "fact"), " about the Case itself"), list(words, s, instance)),
+    partial(rows.length, found.length, "in the order they appeared"),
+  ];
+}
 
 export function board(s, instance, act) {
   const cases = s.boards[instance.id]?.board?.cases;
@@ -29,19 +52,5 @@ export function board(s, instance, act) {
     h("select", { value: id, onchange: (event) => act.go({ tab: "board", case: event.target.value, fact: "" }) },
       cases.map((row) => h("option", { key: row.caseId, value: row.caseId }, `${keyText(row.businessKey)} · ${caseTypeText(row.caseType)}`))));
   if (entry?.error && !entry.detail) return [picker, refused(entry.error, act, "The Board could not be read")];
-  if (!entry?.detail) return [picker, loading("facts", 6)];
-  const wanted = s.ui.filter.trim().toLowerCase();
-  const all = entry.detail.facts ?? [];
-  const rows = all.filter((fact) => !wanted || fact.text.toLowerCase().includes(wanted)).slice(0, SHOWN);
-  // A predicate with a dot is a Capability's own; the others are the Board's words about goals and keys.
-  const own = (fact) => fact.predicate.includes(".");
-  const words = rows.filter((fact) => !own(fact));
-  const list = (facts) => facts.length > 0 && h("ul", { class: "fact-list", "data-list": true }, facts.map((fact) => factRow(fact, s, instance)));
-  return [
-    picker,
-    h("label", { class: "field" }, "Find", h("input", { type: "search", value: s.ui.filter, oninput: (event) => act.filter(event.target.value), placeholder: "part of a name or value" })),
-    rows.length === 0 ? empty(wanted ? "No fact has that in its text." : "No fact yet.") : list(rows.filter(own)),
-    words.length > 0 && h("details", { class: "board-words", key: "words" }, h("summary", {}, plural(words.length, "fact", "facts"), " about the Case itself"), list(words)),
-    partial(rows.length, wanted ? rows.length : all.length, "in the order they appeared"),
-  ];
+  return [picker, entry?.detail ? facts(entry.detail.facts ?? [], s, instance, act) : loading("facts", 6)];
 }

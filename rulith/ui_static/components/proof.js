@@ -5,9 +5,9 @@
  */
 
 import { h } from "../lib/dom.js";
-import { icon } from "../lib/icons.js";
 import { full, when } from "../lib/time.js";
 import { argsText, short } from "../words.js";
+import { button, iconButton, pairs, quiet } from "./parts.js";
 import { loading, refused } from "./states.js";
 
 /** Who or what stands behind a node, in a few words. */
@@ -24,38 +24,61 @@ export function ground(by) {
 
 const OPERATORS = { mul: "×", add: "+", sub: "−", div: "÷" };
 
-export const sum = (row) => (OPERATORS[row.op] && row.right !== undefined ? `${row.left} ${OPERATORS[row.op]} ${row.right} = ${row.result}` : `${row.op}(${[row.left, row.right].filter((value) => value !== undefined).join(", ")}) = ${row.result}`);
+/** One computation as a sum a person can redo. */
+export function sum({ op, left, right, result }) {
+  if (OPERATORS[op] && right !== undefined) return `${left} ${OPERATORS[op]} ${right} = ${result}`;
+  return `${op}(${[left, right].filter((value) => value !== undefined).join(", ")}) = ${result}`;
+}
 
 /** The whole tree as indented text. */
 export function asText(node, depth = 0) {
   const pad = "  ".repeat(depth);
-  const lines = [`${pad}${node.negated ? "not " : ""}${node.text}  [${node.tier ?? "no tier told"}]${node.witness ? "  (weakest premise)" : ""}`, `${pad}  by ${ground(node.by)}${node.by?.at ? ` at ${node.by.at}` : ""}`];
+  const weakest = node.witness ? "  (weakest premise)" : "";
+  const lines = [
+    `${pad}${node.negated ? "not " : ""}${node.text}  [${node.tier ?? "no tier told"}]${weakest}`,
+    `${pad}  by ${ground(node.by)}${node.by?.at ? ` at ${node.by.at}` : ""}`,
+  ];
   for (const row of node.computed ?? []) lines.push(`${pad}  ${sum(row)}`);
   for (const premise of node.premises ?? []) lines.push(asText(premise, depth + 1));
   if (node.cut) lines.push(`${pad}  (deeper premises not shown)`);
   return lines.join("\n");
 }
 
+/** What a Worker's receipt says, for who wants to check it. */
+const receipt = (by) => h("details", { class: "node-more", onclick: (event) => event.stopPropagation() },
+  h("summary", {}, "Receipt"),
+  pairs([["Tool", by.tool], ["Connection", by.connection], ["Received", full(by.at)], ["Request digest", by.requestDigest], ["Result digest", by.resultDigest]]
+    .map(([name, value]) => [name, value && h("code", {}, value)])));
+
+function nodeBody(node, now) {
+  const by = node.premises?.length > 0 || node.by?.kind === "rule" ? "by " : "from ";
+  return h("div", { class: "node-body" },
+    h("p", { class: "node-fact", title: node.text },
+      node.negated && "not ", h("strong", {}, short(node.predicate)), " ", h("span", { class: "node-args" }, argsText(node.args)), " ",
+      h("span", { class: `tier tier-${node.tier}` }, node.tier), node.witness && h("span", { class: "weakest" }, "weakest premise")),
+    h("p", { class: "node-by quiet" }, by, ground(node.by), node.by?.at && [" · ", when(node.by.at, now)]),
+    node.by?.kind === "receipt" && receipt(node.by),
+    (node.computed ?? []).map((row, index) => h("p", { key: `sum${index}`, class: "sum" }, sum(row))));
+}
+
 function item(node, path, context) {
   const { folded, now, act, key } = context;
   const premises = node.premises ?? [];
   const open = !folded[`${key} ${path}`];
+  const toggle = (event) => {
+    event.stopPropagation();
+    if (premises.length > 0) act.fold(`${key} ${path}`, open);
+  };
   return h("li", {
     key: path, role: "treeitem", tabindex: path === context.at ? 0 : -1, "data-path": path,
-    "aria-expanded": premises.length > 0 ? String(open) : false, "aria-label": `${short(node.predicate)} ${argsText(node.args)}, ${node.tier}, by ${ground(node.by)}`,
+    "aria-expanded": premises.length > 0 ? String(open) : false,
+    "aria-label": `${short(node.predicate)} ${argsText(node.args)}, ${node.tier}, by ${ground(node.by)}`,
   },
-    h("div", { class: `node ${node.witness ? "witness" : ""}`, onclick: (event) => { event.stopPropagation(); if (premises.length > 0) act.fold(`${key} ${path}`, open); } },
-      h("span", { class: "twig", "aria-hidden": "true" }, premises.length > 0 ? (open ? "▾" : "▸") : "·"),
-      h("div", { class: "node-body" },
-        h("p", { class: "node-fact", title: node.text }, node.negated && "not ", h("strong", {}, short(node.predicate)), " ", h("span", { class: "node-args" }, argsText(node.args)),
-          " ", h("span", { class: `tier tier-${node.tier}` }, node.tier), node.witness && h("span", { class: "weakest" }, "weakest premise")),
-        h("p", { class: "node-by quiet" }, `${premises.length > 0 || node.by?.kind === "rule" ? "by " : "from "}${ground(node.by)}`, node.by?.at && [" · ", when(node.by.at, now)]),
-        node.by?.kind === "receipt" && h("details", { class: "node-more", onclick: (event) => event.stopPropagation() }, h("summary", {}, "Receipt"),
-          h("dl", { class: "pairs" }, Object.entries({ Tool: node.by.tool, Connection: node.by.connection, Received: full(node.by.at), "Request digest": node.by.requestDigest, "Result digest": node.by.resultDigest })
-            .filter(([, value]) => value).map(([name, value]) => [h("dt", { key: name }, name), h("dd", { key: `${name}=` }, h("code", {}, value))]))),
-        (node.computed ?? []).map((row, index) => h("p", { key: `sum${index}`, class: "sum" }, sum(row))))),
-    premises.length > 0 && open && h("ul", { role: "group" }, premises.map((premise, index) => item(premise, `${path}.${index}`, context))),
-    node.cut && h("p", { class: "quiet cut" }, "Deeper premises are not shown here; the Terminal Receipt has them all."));
+  h("div", { class: `node ${node.witness ? "witness" : ""}`, onclick: toggle },
+    h("span", { class: "twig", "aria-hidden": "true" }, premises.length === 0 ? "·" : open ? "▾" : "▸"),
+    nodeBody(node, now)),
+  premises.length > 0 && open && h("ul", { role: "group" }, premises.map((premise, index) => item(premise, `${path}.${index}`, context))),
+  node.cut && h("p", { class: "quiet cut" }, "Deeper premises are not shown here; the Terminal Receipt has them all."));
 }
 
 /** Arrow keys on the tree, as every file tree has them. */
@@ -86,17 +109,18 @@ export function proof(s, instance, act) {
   const key = `${instance.id}/${s.route.fact}`;
   const entry = s.proofs[key];
   const node = entry?.proof;
+  const context = { folded: s.ui.folded, at: s.ui.at?.[key] ?? "0", now: s.now, act, key };
   return h("dialog", { class: "proof", "aria-labelledby": "proof-title", key: "proof", hook: (element) => act.show(element, () => act.closeFact()) },
     h("header", { class: "dialog-head" },
       h("h2", { id: "proof-title" }, node ? `Why ${short(node.predicate)} holds` : "Why it holds"),
-      h("button", { type: "button", class: "bare", onclick: () => act.closeFact(), "aria-label": "Close the proof" }, icon("close"))),
+      iconButton("close", "Close the proof", () => act.closeFact())),
     h("div", { class: "dialog-body" },
       entry?.error ? refused(entry.error, act, "The proof could not be read")
         : !node ? loading("the proof", 6)
           : h("ul", { role: "tree", class: "tree", "aria-labelledby": "proof-title", onkeydown: (event) => treeKey(event, act, key) },
-            item(node, "0", { folded: s.ui.folded, at: s.ui.at?.[key] ?? "0", now: s.now, act, key }))),
+            item(node, "0", context))),
     node && h("footer", { class: "dialog-foot" },
-      h("p", { class: "quiet" }, "Arrow keys walk the tree. A conclusion is no stronger than its weakest premise."),
-      h("button", { type: "button", class: "plain", onclick: () => act.copy(asText(node), "Proof copied") }, icon("copy"), "Copy as text"),
-      h("button", { type: "button", class: "plain", onclick: () => act.saveProof(node) }, icon("file"), "Save as file")));
+      quiet("Arrow keys walk the tree. A conclusion is no stronger than its weakest premise."),
+      button("Copy as text", () => act.copy(asText(node), "Proof copied"), { mark: "copy" }),
+      button("Save as file", () => act.saveProof(node), { mark: "file" })));
 }

@@ -2,9 +2,11 @@
 
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
-import { link } from "../route.js";
 import { waitingFor, workerState } from "../words.js";
+import { button, iconButton, place } from "./parts.js";
 import { empty, loading, mark } from "./states.js";
+
+const THEMES = [["auto", "as the system"], ["light", "light"], ["dark", "dark"]];
 
 /** What an Agent is doing, in one mark. */
 function doing(row, board) {
@@ -15,28 +17,32 @@ function doing(row, board) {
   return { ...worker, words: `Worker ${worker.words}` };
 }
 
-export function rail(s, instance, act) {
+const agent = (row, s, instance, act) => h("li", { key: row.id },
+  h("a", { href: place(s, row, {}), class: "agent", "data-row": true, "data-agent": true,
+    "aria-current": row.id === instance?.id ? "page" : false, onclick: () => act.sheet("") },
+  h("span", { class: "agent-name" }, row.name),
+  mark(doing(row, s.boards[row.id]?.board), "small")));
+
+function list(s, instance, act) {
   const rows = s.bench?.instances;
-  return h("nav", { class: "rail", id: "rail", "aria-label": "Agents", "data-open": s.ui.sheet === "rail", inert: s.ui.sheet === "side" },
+  if (!rows) return loading("Agents", 2);
+  if (rows.length === 0) return empty("No Agent in this home yet.", "A new home gets one when the gateway writes its ledger.");
+  return h("ul", { class: "agents", "data-list": true }, rows.map((row) => agent(row, s, instance, act)));
+}
+
+export const rail = (s, instance, act) =>
+  h("nav", { class: "rail", id: "rail", "aria-label": "Agents", "data-open": s.ui.sheet === "rail", inert: s.ui.sheet === "side" },
     h("header", { class: "rail-head" },
       h("h1", {}, "Rulith"),
-      h("button", { type: "button", class: "bare only-narrow", "data-close": true, onclick: () => act.sheet(""), "aria-label": "Close the list of Agents" }, icon("close"))),
+      iconButton("close", "Close the list of Agents", () => act.sheet(""), { kind: "bare only-narrow", "data-close": true })),
     h("h2", { class: "over" }, "Agents"),
-    !rows ? loading("Agents", 2)
-      : rows.length === 0 ? empty("No Agent in this home yet.", "A new home gets one when the gateway writes its ledger.")
-        : h("ul", { class: "agents", "data-list": true },
-          rows.map((row) => h("li", { key: row.id },
-            h("a", { href: link(s.route, { instance: row.id, case: "", fact: "" }), class: "agent", "data-row": true, "data-agent": true,
-              "aria-current": row.id === instance?.id ? "page" : false, onclick: () => act.sheet("") },
-            h("span", { class: "agent-name" }, row.name),
-            mark(doing(row, s.boards[row.id]?.board), "small"))))),
+    list(s, instance, act),
     h("footer", { class: "rail-foot" },
       h("p", { class: "quiet", title: s.bench?.home }, "This computer · signed in"),
       h("div", { class: "rail-tools" },
-        h("button", { type: "button", class: "plain", onclick: () => act.openModel(instance?.id), disabled: !instance }, icon("gear"), "Model settings"),
+        button("Model settings", () => act.openModel(instance?.id), { mark: "gear", disabled: !instance }),
         h("a", { class: "plain", href: "/console/", target: "_blank", rel: "noopener" }, icon("away"), "Console"),
         h("label", { class: "theme" }, h("span", {}, "Theme"),
           h("select", { value: s.ui.theme, onchange: (event) => act.theme(event.target.value) },
-            [["auto", "as the system"], ["light", "light"], ["dark", "dark"]].map(([value, words]) => h("option", { value, key: value }, words)))),
+            THEMES.map(([value, words]) => h("option", { value, key: value }, words)))),
         h("button", { type: "button", class: "plain", onclick: () => act.dialog("keys") }, h("kbd", {}, "?"), "Keys"))));
-}

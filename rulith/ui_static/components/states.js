@@ -3,28 +3,36 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { ago } from "../lib/time.js";
+import { button } from "./parts.js";
 
 /** A mark and its word; meaning is the colour token. */
 export const mark = ({ words, meaning, mark: name }, extra = "") =>
   h("span", { class: `mark is-${meaning} ${extra}`.trim() }, icon(name), h("span", {}, words));
 
-export const empty = (what, ...next) => h("div", { class: "empty" }, h("p", {}, what), next.length > 0 && h("p", { class: "quiet" }, next));
+/** The same from its three parts, small. */
+export const marked = (words, meaning, name) => mark({ words, meaning, mark: name }, "small");
+
+export const empty = (what, ...next) =>
+  h("div", { class: "empty" }, h("p", {}, what), next.length > 0 && h("p", { class: "quiet" }, next));
 
 /** Grey lines that appear only when 200 ms have gone by; told to a screen reader as one word. */
 export const loading = (what, rows = 3) =>
   h("div", { class: "skeleton", role: "status" }, h("span", { class: "sr" }, `Loading ${what}`),
     Array.from({ length: rows }, (_, index) => h("span", { class: "bone", key: `bone${index}`, "aria-hidden": "true" })));
 
-export const partial = (shown, total, order) => total > shown && h("p", { class: "quiet partial" }, `Showing ${shown} of ${total.toLocaleString("en")}, ${order}.`);
+export const partial = (shown, total, order) =>
+  total > shown && h("p", { class: "quiet partial" }, `Showing ${shown} of ${total.toLocaleString("en")}, ${order}.`);
 
-export const stale = (heardAt, now) => h("p", { class: "stale", role: "status" }, icon("waiting"), ` Last heard ${ago(new Date(heardAt).toISOString(), now)}, retrying.`);
+export const stale = (heardAt, now) =>
+  h("p", { class: "stale", role: "status" }, icon("waiting"), ` Last heard ${ago(new Date(heardAt).toISOString(), now)}, retrying.`);
 
 /** Code, sentence, next step, and the whole of it on the clipboard. */
-export function refused(error, act, title = "") {
-  const details = JSON.stringify({ code: error.code ?? "no_answer", message: error.message, facts: error.facts ?? {}, at: new Date().toISOString() }, null, 2);
+export function refused(error, act, title = "Refused") {
+  const code = error.code ?? "no_answer";
+  const details = { code, message: error.message, facts: error.facts ?? {}, at: new Date().toISOString() };
   return h("div", { class: "refused box", role: "alert" },
-    h("p", {}, mark({ words: title || "Refused", meaning: "bad", mark: "refused" }), " ", h("code", { class: "code" }, error.code ?? "no_answer")),
+    h("p", {}, mark({ words: title, meaning: "bad", mark: "refused" }), " ", h("code", { class: "code" }, code)),
     h("p", {}, error.happened ?? error.message),
     error.next && h("p", { class: "quiet" }, error.next),
-    h("button", { type: "button", class: "plain", onclick: () => act.copy(details, "Details copied") }, icon("copy"), "Copy details"));
+    button("Copy details", () => act.copy(JSON.stringify(details, null, 2), "Details copied"), { mark: "copy" }));
 }

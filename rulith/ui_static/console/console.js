@@ -57,7 +57,7 @@ function draw(force = false, blank = []) {
   drawn = now;
   const typed = new Map([...main.querySelectorAll(KEPT)].filter((el) => !blank.includes(el.id)).map((el) => [el.id, [el.value, el.checked]]));
   const focused = document.activeElement && document.activeElement.id;
-  main.replaceChildren(...[content()].flat().filter(Boolean));
+  main.replaceChildren(...[content()].flat(Infinity).filter(Boolean));
   for (const [id, [value, checked]] of typed) {
     const el = id && document.getElementById(id);
     if (el && el.type === "checkbox") el.checked = checked;
