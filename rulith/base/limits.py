@@ -9,6 +9,8 @@ HEADER_BYTES_MAX = 32_768
 JSON_DEPTH_MAX = 64              # deeper nesting is an attack on the reader, not data
 LOCAL_API_BODY_BYTES_MAX = 65_536
 CAPABILITY_BYTES_MAX = 512 * 1024    # a Capability file; quoted in a request body it stays under one MiB
+RECEIPT_BYTES_MAX = 64 * 2**20        # a proof bundle; thousands of premises stay far below
+RECEIPT_DEPTH_MAX = 512              # two levels for each step of a proof, which is cut at 64
 ARCHIVE_BYTES_MAX = 64 * 2**20       # the running file; ours is about one MiB
 CONTROL_LINE_BYTES_MAX = 1 * 2**20   # settings or a control message on a role's stdin
 EVENT_LINE_BYTES_MAX = 1 * 2**20     # one event on a role's stdout; display copies inside are cut at 32 KiB
@@ -81,3 +83,13 @@ SHOWN_BYTES_MAX = 32_768         # of one call's input or answer on the page
 
 # The Agent
 DRIVER_STEPS_MAX = 200           # Actions one run of the board driver applies
+
+# The reasoning board
+SPACE_NODES_MAX = 200_000        # as many as facts; archived ones count, their ids stay in use
+SPACE_OPERATIONS_MAX = 10_000    # one batch of a third-party host, which may bring a whole table
+SPACE_LABEL_BYTES_MAX = 4_096    # a label or id
+SPACE_TEXT_BYTES_MAX = 65_536    # a summary or reason
+SPACE_EVIDENCE_MAX = 10_000      # references of one node
+AGGREGATE_GROUPS_MAX = 10_000
+EXPLAIN_DEPTH_MAX = 64
+EXPLAIN_NODES_MAX = 2_000

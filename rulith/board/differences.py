@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rulith.base.canonical import canonical_text
+from rulith.base.plain_text import plain
 
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 HEAD = ("version", "title", "summary", "terms")
@@ -101,13 +102,6 @@ def _item_changes(part: str, old: dict[str, list[str]], new: dict[str, list[str]
 
 def _change(part: str, name: str, kind: str, lines: Iterable[tuple[str, str]]) -> Change:
     return Change(part, plain(name), kind, tuple((sign, plain(text)) for sign, text in lines))
-
-
-def plain(text: str) -> str:
-    """`text` with every letter that does not show as itself written as an escape."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in text)
 
 
 def _compared(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 
 START = """rulith start [--home DIR] [--port N] [--gateway URL] [--no-browser]
 
@@ -89,11 +90,23 @@ check needs no gateway; install asks for the approval passphrase on the terminal
 """),
     "explain": ("print the proof in a receipt", """rulith explain FILE [--json]
 
-Prints the proof tree of each conclusion in a Terminal Receipt, offline.
+Prints the proof tree of each conclusion in a Terminal Receipt, offline: conclusion on top,
+premises below, who said each, exact arithmetic. It judges nothing; `rulith verify` does.
+
+Exit: 0 printed, 1 unreadable, 2 usage.
 """),
     "verify": ("check a receipt offline", """rulith verify FILE [--key HEX] [--json]
 
-Recomputes digests, chain and signature of a Terminal Receipt with no network and no ledger.
+Recomputes the hash chain, the digests of Capability, requests, results and decisions, and
+the Ed25519 signature of a Terminal Receipt, with no gateway, no ledger and no network, and
+names the first thing that was altered. It does not derive the conclusions again from their
+premises by the rules: a later release does that.
+
+  --key HEX   the gateway's public key (`rulith doctor` there prints it); without it the
+              signature shows that nothing changed since, not whose it is
+  --json      one result object on stdout
+
+Exit: 0 everything fits, 1 altered or unreadable, 2 usage.
 """),
     "doctor": ("say what this machine and home look like", """rulith doctor [--home DIR] [--json]
 """),
@@ -118,12 +131,15 @@ INSTEAD = {
 
 
 def overview() -> str:
-    rows = "\n".join(f"  {verb:<13} {line}" for verb, (line, _) in VERBS.items() if verb != "setup")
+    rows = {verb: f"  {verb:<13} {line}\n" for verb, (line, _) in VERBS.items() if verb != "setup"}
+    later = [verb for verb in rows if verb in INSTEAD and find_spec(f"rulith.commands.{verb}") is None]
     return (
         "rulith: a local multi-agent working environment in one file\n\n"
         "  rulith [start]          open the workbench\n"
         "  rulith VERB --help      what a verb does and takes\n\n"
-        f"{rows}\n"
+        + "".join(row for verb, row in rows.items() if verb not in later)
+        + ("\nNot part of this release; each says what to do instead:\n\n" if later else "")
+        + "".join(rows[verb] for verb in later)
     )
 
 

@@ -8,11 +8,11 @@ Source  RFC 8032, RFC 8785.
 
 from __future__ import annotations
 
-from ecdsa import BadSignatureError, Ed25519, SigningKey, VerifyingKey
+from ecdsa import Ed25519, SigningKey
 
 from rulith.base.canonical import canonical_bytes
+from rulith.wire.signatures import ALGORITHM, signature_problem
 
-ALGORITHM = "Ed25519"
 SEED_BYTES = 32
 
 
@@ -31,12 +31,4 @@ class Signer:
 
 def is_signed(document: dict) -> bool:
     """Whether the signature a document carries is its own key's over all of its other members."""
-    signature = document.get("signature")
-    if not isinstance(signature, dict) or signature.get("alg") != ALGORITHM:
-        return False
-    rest = {name: value for name, value in document.items() if name != "signature"}
-    try:
-        key = VerifyingKey.from_string(bytes.fromhex(signature["key"]), curve=Ed25519)
-        return key.verify(bytes.fromhex(signature["value"]), canonical_bytes(rest))
-    except (BadSignatureError, KeyError, TypeError, ValueError):
-        return False
+    return signature_problem(document) is None

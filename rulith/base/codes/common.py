@@ -20,10 +20,17 @@ CODES: dict[str, tuple[str, str]] = {
         "Look at logs/gateway.log in the home, then try again; nothing was done.",
     ),
     "demo_folder": ("The folder {path} cannot be used for the demo: {problem}.", "Name another folder, or move that one away."),
+    "demo_under_way": ("Another demo works in {path}, as process {pid}.", "Wait until it ends, or end it; then run this again."),
+    "output_lost": (
+        "What this command prints could not be written: {problem}.",
+        "Run it again with its output to a place that can take it; what was committed stays.",
+    ),
     "order_refused": (
-        "The order is refused: the field {field} {problem}.",
+        "The order is refused: {field} {problem}.",
         "Correct input.json and run the job again; nothing was read, derived or written.",
     ),
+    "option_usage": ("`rulith {verb}`: {problem}.", "See `rulith {verb} --help`; no file was touched."),
+    "no_receipt_file": ("{path} is no Terminal Receipt ({format}).", "Save one from the page of a closed Case, or take it from the demo's `proof` folder."),
     "resource_limit": (
         "{what} is {value}, over the limit of {limit}.",
         "Split the work into smaller pieces; nothing was changed.",
