@@ -154,11 +154,21 @@ def main(argv=None):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a console that lacks a letter still gets the line
     try:
-        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+        status = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader of our output left; there is nobody to tell
-        sys.stdout = None
+        _print_no_more()
+        return EXIT_ERROR
+    except OSError as problem:
+        # Errors of the system are told where they enter; this one came where none was foreseen.
+        _print_no_more()
+        place = "" if problem.filename is None else " (%s)" % problem.filename
+        sys.stderr.write("The system refused: %s%s. What was committed stays; mend that and run it again.\n"
+                         % (problem.strerror or problem, place))
         return EXIT_ERROR
     except Exception as problem:
         # Only the three kinds of bad news end here; anything else is a bug and stays loud.
@@ -166,8 +176,20 @@ def main(argv=None):
 
         if not isinstance(problem, (Refused, Unknown, Mismatch)):
             raise
+        if getattr(problem, "code", "") == "output_lost":
+            _print_no_more()
         sys.stderr.write("%s\n" % problem)
         return EXIT_ERROR
+
+
+def _print_no_more():
+    """Send what is still to be printed nowhere, so that the interpreter's last flush finds no second error."""
+    import os
+
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (AttributeError, OSError, ValueError):
+        sys.stdout = None  # closed, or no file of the system
 
 
 if __name__ == "__main__":

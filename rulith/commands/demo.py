@@ -18,12 +18,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rulith.base.canonical import sha256_hex
 from rulith.base.errors import Refused
 from rulith.base.proof_text import proof_lines
 from rulith.disk.archive import kept_archive
-from rulith.disk.atomic import write_whole
+from rulith.disk.atomic import make_folder, write_whole
 from rulith.disk.example import lay_out, read_order
 from rulith.disk.home import Home
+from rulith.disk.locks import KernelLock
 from rulith.disk.profiles import Profile, list_profiles
 from rulith.local.gateway import LocalGateway, find_or_start_gateway
 from rulith.local.roles import KeptWorker, line_is_free, start_agent
@@ -34,8 +36,11 @@ EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_NOTHING, EXIT_WAITING, EXIT_REFUSED = 0, 1
 JOB = "verified-calculation"
 CASE_TYPE, CASE_TYPE_WITH_DECISION = "verified_calculation", "approved_calculation"
 PREFIX = "rulith.verified_calculation."
+TURN_TRIES, TURN_PAUSE_S = 480, 0.25      # two minutes: longer than a whole demo behind a dead Worker's lease
 WORKER_READY_S = 90.0         # a line whose last Worker was killed frees when its lease lapses (60 s)
 ORDER_FACT = PREFIX + "input"
+DEVICE_NAMES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{number}" for port in ("COM", "LPT") for number in range(10))}    # Windows
+NAME_BYTES_MAX = 200          # file systems take 255, the ending and the spare name of a write included
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ def read_options(argv: Sequence[str]) -> Options | None:
         problem = f"has one job, {JOB}" + (f", not {words[0]!r}" if words else "")
     elif len(words) > 2:
         problem = f"takes one folder, not {len(words) - 1}"
+    elif words[1:] == [""]:
+        problem = "got an empty folder name"
     else:
         return Options(Path(os.path.abspath(words[1] if len(words) > 1 else "rulith-demo")), "--with-decision" in flags)
     print(f"`rulith demo` {problem}. See `rulith demo --help`; no file was touched.", file=sys.stderr)
@@ -74,6 +81,27 @@ def main(argv: Sequence[str]) -> int:
 
 async def _run(options: Options) -> int:
     home = _prepare(options.folder)
+    turn = await _turn(home)
+    try:
+        return await _job(options, home)
+    finally:
+        turn.release()
+
+
+async def _turn(home: Home) -> KernelLock:
+    """This folder's demo lock: whoever ends first ends the gateway, so two never share one. Raises Refused demo_under_way."""
+    lock = KernelLock(home.run / "demo.lock")
+    for waited in range(TURN_TRIES):
+        if lock.take():
+            return lock
+        if not waited:
+            say(f"Waiting for the demo that process {lock.holder_pid() or 'unknown'} runs in this folder")
+        await asyncio.sleep(TURN_PAUSE_S)
+    raise Refused("demo_under_way", path=str(home.path.parent), pid=lock.holder_pid() or "unknown")
+
+
+async def _job(options: Options, home: Home) -> int:
+    _lay_out(options.folder)
     order = read_order(options.folder / "runtime" / "input.json")
     say(f"Order   {order['job_id']}: {order['quantity']} × {order['unit_price_cents']} cents, shipping {order['shipping_cents']} cents")
     say(f"        read from {options.folder / 'runtime' / 'input.json'} to name the job; the Worker reads it by itself")
@@ -95,16 +123,21 @@ async def _run(options: Options) -> int:
 
 
 def _prepare(folder: Path) -> Home:
-    """The folder laid out and its home made. Raises Refused demo_folder."""
+    """The home of the demo's folder, made. Raises Refused: home_unusable, write_failed, demo_folder."""
     home = Home(folder / ".rulith")
+    if folder.exists() and not folder.is_dir():
+        raise Refused("demo_folder", path=str(folder), problem="it is no folder")
+    return home.prepare()
+
+
+def _lay_out(folder: Path) -> None:
+    """The example's files, where they are not there yet. Raises Refused: demo_folder, disk_full, write_failed."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        home.prepare()
         for path in lay_out(folder):
             say(f"Wrote   {path}")
     except OSError as problem:
-        raise Refused("demo_folder", path=str(folder), problem=problem.strerror or problem) from None
-    return home
+        place = f"{problem.filename}: " if problem.filename else ""
+        raise Refused("demo_folder", path=str(folder), problem=place + (problem.strerror or str(problem))) from None
 
 
 def _profile_of(home: Home, folder: Path) -> Profile:
@@ -154,7 +187,7 @@ async def _show_proof(options: Options, order: dict, profile: Profile, gateway: 
             f"Use a new job_id for new numbers: a closed Case keeps its proof. Nothing was written.")
         return EXIT_REFUSED
     place = options.folder / "proof" / f"{file_name(order['job_id'])}.json"
-    place.parent.mkdir(exist_ok=True)
+    make_folder(place.parent, mode=0o755)
     write_whole(place, (json.dumps(receipt, ensure_ascii=False, indent=1) + "\n").encode("utf-8"), mode=0o644)
     say(f"Case    {case_id} {'was' if done_before else 'is'} closed as {receipt['case']['disposition']}, certified\n\nWhy:\n")
     shown: set[str] = set()
@@ -173,7 +206,12 @@ STATES = {"done": "done", "failed": "FAILED", "refused": "REFUSED", "unknown": "
 
 
 def say(line: str) -> None:
-    print(line, flush=True)
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        raise Refused("output_lost", problem=problem.strerror or problem) from None
 
 
 def print_step(event: Event) -> None:
@@ -209,8 +247,21 @@ def differences(order: dict, receipt: dict) -> str:
 
 
 def file_name(job_id: str) -> str:
-    """The job id as a file name that no system reads as anything else."""
-    return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in job_id).lstrip(".") or "_"
+    """The job id as a file name that no system reads as anything else; its own for each job id."""
+    if _names_a_file(job_id):
+        return job_id
+    name = "".join(letter if letter.isascii() and letter.isalnum() or letter in "-_." else "_" for letter in job_id).lstrip(".")
+    return f"{name[:40] or '_'}-{sha256_hex(job_id.encode('utf-8'))[:12]}"
+
+
+def _names_a_file(job_id: str) -> bool:
+    if job_id.startswith(".") or not all(letter.isalnum() or letter in "-_." for letter in job_id):
+        return False
+    try:
+        size = len(os.fsencode(job_id))
+    except UnicodeEncodeError:
+        return False                         # a locale that has no such letters
+    return size <= NAME_BYTES_MAX and job_id.partition(".")[0].upper() not in DEVICE_NAMES
 
 
 def start_command(home: Home) -> str:

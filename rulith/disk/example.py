@@ -13,7 +13,7 @@ from pathlib import Path
 from rulith.base.errors import Refused
 from rulith.base.limits import INTEGER_MAX
 from rulith.base.resources import shipped, shipped_bytes
-from rulith.disk.atomic import write_whole
+from rulith.disk.atomic import read_bounded, write_whole
 
 FOLDER = "verified-calculation"
 ADAPTERS = ("read_input.py", "write_output.py", "verify_output.py")
@@ -79,7 +79,8 @@ def check_order(order: object) -> dict:
             raise _refuse(name, f"must lie between 0 and {INTEGER_MAX}, and is {str(value)[:40]}")
     job_id = order["job_id"]
     if not job_id.strip() or job_id != job_id.strip() or len(job_id) > JOB_ID_CHARS_MAX or not job_id.isprintable():
-        raise _refuse("job_id", f"must be 1 to {JOB_ID_CHARS_MAX} printable characters with no blank at either end")
+        raise _refuse("job_id", f"must be 1 to {JOB_ID_CHARS_MAX} printable characters with no blank at either end, "
+                      f"and is {ascii(job_id[:40])}{' and so on' if len(job_id) > 40 else ''}")
     if unknown := sorted(set(order) - set(FIELDS)):
         raise _refuse(unknown[0][:60], f"is not a field of an order ({', '.join(FIELDS)})")
     return order
@@ -87,18 +88,30 @@ def check_order(order: object) -> dict:
 
 def read_order(path: Path) -> dict:
     """The checked order in the file at `path`. Raises Refused order_refused; reads no more than it may hold."""
+    if not path.exists():
+        raise _refuse("input.json", f"is missing from {path.parent}; it needs {', '.join(FIELDS)}")
     try:
-        with open(path, "rb") as file:
-            raw = file.read(ORDER_BYTES_MAX + 1)
-    except FileNotFoundError:
-        raise _refuse("input.json", f"is missing from {path.parent}; it needs {', '.join(FIELDS)}") from None
-    except OSError as error:
-        raise _refuse("input.json", f"cannot be read ({error.strerror})") from None
-    if len(raw) > ORDER_BYTES_MAX:
-        raise _refuse("input.json", f"is larger than {ORDER_BYTES_MAX} bytes")
+        raw = read_bounded(path, ORDER_BYTES_MAX)
+    except Refused as refusal:
+        raise _refuse("input.json", _unread(refusal)) from None
     if not raw.strip():
         raise _refuse("input.json", f"is empty; it needs {', '.join(FIELDS)}")
     try:
-        return check_order(json.loads(raw.decode("utf-8"), object_pairs_hook=_unique))
+        return check_order(json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_unique))
     except (ValueError, RecursionError) as error:
-        raise _refuse("input.json", f"is not JSON in UTF-8 ({error})") from None
+        raise _refuse("input.json", f"is not JSON in UTF-8 ({_fault(error)})") from None
+
+
+def _unread(refusal: Refused) -> str:
+    if refusal.code == "file_too_large":
+        return f"is larger than {ORDER_BYTES_MAX} bytes"
+    return f"cannot be read ({refusal.facts['problem']})"
+
+
+def _fault(error: Exception) -> str:
+    """What is wrong with the text, without the interpreter's own vocabulary."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg}, line {error.lineno} column {error.colno}"
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start + 1} belongs to no letter"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"

@@ -79,6 +79,10 @@ class Home:
 
     def prepare(self) -> Home:
         """Make the home and its folders. Raises Refused home_unusable when others could change what is in it."""
+        try:
+            str(self.path).encode("utf-8")
+        except UnicodeEncodeError:
+            raise Refused("home_unusable", path=ascii(str(self.path)), problem="its name is not UTF-8, so no file could name it") from None
         make_folder(self.path)
         try:
             found = os.stat(self.path)

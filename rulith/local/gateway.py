@@ -98,7 +98,7 @@ async def find_or_start_gateway(home: Home, *, env: Mapping[str, str] | None = N
         if process.latest.get("error", {}).get("code") in LOST_THE_RACE:
             return await _appearing(home)
         said = process.latest.get("error", {}).get("teaching")
-        raise Refused("gateway_not_started", problem=said or refusal.happened) from None
+        raise Refused("gateway_not_started", problem=str(said or refusal.happened).rstrip(".")) from None
     return LocalGateway(str(listening["url"]), _grant(home), process)
 
 

@@ -133,7 +133,7 @@ class RoleProcess:
         if arrived.done():
             return arrived.result()
         if self._ended.done():
-            raise Refused("role_ended", role=self.role, status=self.status, words=self.last_words() or "no message")
+            raise Refused("role_ended", role=self.role, status=self.status, words=self.last_words() or "no message.")
         raise Refused("role_silent", role=self.role, type=type, seconds=f"{timeout_s:g}")
 
     async def stop(self, grace_s: float = STOP_GRACE_S) -> int:

@@ -37,7 +37,7 @@ def read_order(path):
     if not raw.strip():
         refuse(f"it is empty; it needs the fields {', '.join(FIELDS)}.")
     try:
-        order = json.loads(raw.decode("utf-8"), object_pairs_hook=unique)
+        order = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
         refuse(f"it is not JSON in UTF-8 ({error}).")
     if not isinstance(order, dict):

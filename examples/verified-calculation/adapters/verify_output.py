@@ -19,7 +19,7 @@ def main():
         with open(os.path.join(folder, "output.json"), "rb") as file:
             raw = file.read(65_537)
         found = json.loads(raw.decode("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         sys.exit(f"output.json: it cannot be read back ({error}).")
     if not isinstance(found, dict) or set(found) != {"job_id", "subtotal_cents", "total_cents"}:
         sys.exit("output.json: it must hold exactly job_id, subtotal_cents and total_cents.")
