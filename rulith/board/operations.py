@@ -12,7 +12,8 @@ Source  the MCP surface, "Operations"; the Worker hop, "Gateway duties".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from itertools import islice
 
 from rulith.base.clock import seconds_of, stamp
 from rulith.base.errors import Refused
@@ -101,6 +102,18 @@ class Operation:
     @property
     def stage(self) -> str | None:
         return PUBLIC[self.state][1] if self.state in PUBLIC else None
+
+
+_FIELDS = frozenset(field.name for field in fields(Operation))
+
+
+def _with(operation: Operation, **changes: object) -> Operation:
+    """A copy with some fields changed, as `dataclasses.replace` makes it, without running the constructor: every call makes several."""
+    assert changes.keys() <= _FIELDS, changes.keys()
+    fresh = object.__new__(Operation)
+    fresh.__dict__.update(operation.__dict__)
+    fresh.__dict__.update(changes)
+    return fresh
 
 
 def step(state: str, event: str, ordinal: int) -> str:
@@ -262,20 +275,20 @@ class Operations(Machine):
             delivered = (*operation.delivered, session)
             # a second session that read it proves the outcome is known to the Agent
             acknowledged = operation.acknowledged_at or (at if len(delivered) > 1 else "")
-            self._put(replace(operation, delivered=delivered, acknowledged_at=acknowledged))
+            self._put(_with(operation, delivered=delivered, acknowledged_at=acknowledged))
         return {"ordinal": operation.ordinal}
 
     def _acknowledge(self, command: Mapping, at: str, draw: Mint) -> dict:
         ordinals = self._awaiting_acknowledgement(command["session"])
         for ordinal in ordinals:
-            self._put(replace(self.operations[ordinal], acknowledged_at=at))
+            self._put(_with(self.operations[ordinal], acknowledged_at=at))
         return {"ordinals": ordinals}
 
     def _void_delivery(self, command: Mapping, at: str, draw: Mint) -> dict:
         operation = self.operation(command["ordinal"])
         if not operation.acknowledged_at and command["session"] in operation.delivered:
             left = tuple(session for session in operation.delivered if session != command["session"])
-            self._put(replace(operation, delivered=left))
+            self._put(_with(operation, delivered=left))
         return {"ordinal": operation.ordinal}
 
     # --- how a record moves ------------------------------------------------------------
@@ -285,7 +298,7 @@ class Operations(Machine):
 
     def _move(self, operation: Operation, state: str, at: str, **changes: object) -> None:
         since = max(operation.since, at)
-        self._put(replace(operation, state=state, since=since, steps=(*operation.steps, (state, since)), **changes))
+        self._put(_with(operation, state=state, since=since, steps=(*operation.steps, (state, since)), **changes))
 
     def _finish(self, operation: Operation, state: str, result: Mapping, summary: str, reason: str, at: str, *,
                 event: str = "", identity: Mapping | None = None) -> None:
@@ -296,7 +309,7 @@ class Operations(Machine):
         if operation.is_write:
             previous = self.operations.get(self.settled_write)
             if previous is not None and previous.result is not None:
-                self._put(replace(previous, result=None))     # only the newest settled write is shown in full
+                self._put(_with(previous, result=None))     # only the newest settled write is shown in full
             self.journal.set(self, "settled_write", operation.ordinal)
         self._move(operation, state, at, result=dict(result), summary=(summary or state)[:SUMMARY_MAX],
                    reason=reason[:SUMMARY_MAX], identity=identity)
@@ -353,12 +366,15 @@ class Operations(Machine):
         return bool(self._awaiting_acknowledgement(session))
 
     def _awaiting_acknowledgement(self, session: str) -> list[int]:
-        recent = list(self.operations)[-STRIP_ROWS_MAX:]
-        if self.settled_write and self.settled_write not in recent:
-            recent.insert(0, self.settled_write)
-        found = (self.operations[ordinal] for ordinal in recent if ordinal in self.operations)
-        return [each.ordinal for each in found if each.is_settled and not each.acknowledged_at
-                and session in each.delivered]
+        recent = self._newest(STRIP_ROWS_MAX)
+        settled = self.operations.get(self.settled_write)
+        if settled is not None and settled.ordinal < recent[-1].ordinal:
+            recent.append(settled)
+        return [each.ordinal for each in reversed(recent) if not each.acknowledged_at and session in each.delivered]
+
+    def _newest(self, count: int) -> list[Operation]:
+        """The newest operations, newest first; ordinals only ascend, so the last ones put are the newest."""
+        return list(islice(reversed(self.operations.values()), count))
 
     def delivers(self, *, own: int | None = None) -> int | None:
         """The ordinal whose full outcome a strip written now carries, beside the call's own."""
@@ -367,16 +383,18 @@ class Operations(Machine):
         return settled.ordinal if shown else None
 
     def _listed(self, at: str) -> list[Operation]:
-        ordinals = list(self.operations)[-LATEST_ROWS:]
+        listed = self._newest(LATEST_ROWS)
+        oldest = listed[-1].ordinal if listed else 0
         settled = self.operations.get(self.settled_write)
+        extras = []
         for extra in (settled, self.unresolved()):
-            if extra is None or extra.ordinal in ordinals:
+            if extra is None or extra.ordinal >= oldest or any(extra is each for each in extras):
                 continue
             if (extra is settled and settled.acknowledged_at and at
                     and seconds_of(at) - seconds_of(settled.acknowledged_at) > KEEP_ACKNOWLEDGED_S):
                 continue
-            ordinals.append(extra.ordinal)
-        return [self.operations[ordinal] for ordinal in sorted(ordinals, reverse=True)[:STRIP_ROWS_MAX]]
+            extras.append(extra)
+        return (listed + sorted(extras, key=lambda each: -each.ordinal))[:STRIP_ROWS_MAX]
 
     def strip(self, *, at: str, own: int | None = None, view: Mapping | None = None,
               withheld: frozenset[int] = frozenset(), encode=None) -> list[dict]:

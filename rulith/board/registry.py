@@ -120,6 +120,7 @@ class Registry(Machine):
         self.policy_version = 0
         self._in_genesis = False
         self._by_token: dict[str, str] = {}
+        self._policies: dict[str, Policy] = {}     # the last one given out, by Agent
 
     # --- doors -------------------------------------------------------------------------
 
@@ -397,9 +398,16 @@ class Registry(Machine):
         live          connection id -> {tool id: digest advertised}; only Connections whose lease is live
         live_version  any value that differs when `live` does; None compares `live` itself
         """
+        if live_version is not None:
+            known = self._policies.get(agent_id)
+            if known is not None and known.version == (self.policy_version, live_version):
+                return known
         own = {each["id"] for each in self.connections.values() if each["agentId"] == agent_id}
         sources = tuple(source for source in self.sources.values() if source.connection_id in own)
         locks = {key: lock for key, lock in self.locks.items() if lock.connection_id in own}
         seen = {connection: tools for connection, tools in live.items() if connection in own}
         version = live_version if live_version is not None else {name: dict(tools) for name, tools in seen.items()}
-        return Policy(sources, locks, seen, (self.policy_version, version))
+        policy = Policy(sources, locks, seen, (self.policy_version, version))
+        if live_version is not None:
+            self._policies[agent_id] = policy
+        return policy

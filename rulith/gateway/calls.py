@@ -19,6 +19,7 @@ from rulith.base.errors import Refused, Unknown
 from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_WRITE_MAX
 from rulith.board.operations import DONE, NEEDS_PERSON, REFUSED, WAITING, Operation, call_label
 from rulith.board.shapes import BoardPlan, ExternalPlan
+from rulith.board.views import View
 from rulith.gateway.authority import AgentState, Authority
 from rulith.gateway.receipts import TerminalReceipts
 from rulith.wire.contract import wire_code
@@ -327,7 +328,7 @@ class ToolCalls:
         """
         operations = self._state(session).operations
         strip = operations.strip(at=self.authority.now(), own=own, view=body.get("view"), encode=encode_text)
-        text = encode_text({**body, "operations": strip})
+        text = _text_of(body, strip)
         shown = operations.delivers(own=own)
         if shown is not None and session.id not in operations.operation(shown).delivered:
             self._command_delivery(session, shown)
@@ -341,6 +342,12 @@ class ToolCalls:
 
     def _state(self, session: Session) -> AgentState:
         return self.authority.agents[session.agent_id]
+
+
+def _text_of(body: dict, strip: list[dict]) -> str:
+    """The answer's one JSON text; a view is not written again where it knows its own."""
+    parts = [f'"{name}":{value.text if isinstance(value, View) else encode_text(value)}' for name, value in body.items()]
+    return f'{{{",".join(parts)},"operations":{encode_text(strip)}}}'
 
 
 _HELD = {
