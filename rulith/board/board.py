@@ -299,6 +299,9 @@ class Board(Machine):
         """The proof tree of a node id or an atom; of closed Cases too. Raises Refused not_found."""
         atom = self._atom(node)
         if atom is not None and self.state.program.holds(atom):
+            case_id = self.case_of_root(str(atom.arguments["node"])) if atom.predicate == ACCEPTANCE_MET else None
+            if case_id is not None:
+                return cases.acceptance_proof(self.state, self.state.cases[case_id], atom)
             return proofs.proof_tree(self.state, atom)
         wanted = node if isinstance(node, str) else "derived:" + atom.identity()
         for case in reversed(self.state.cases.values()):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.board.capability import CASE_TYPE, type_fits
+from rulith.board.law_proofs import Derivation, FirstFound, agents_reach, derivation
 from rulith.board.proofs import fact_node, proof_tree
 from rulith.board.release import CaseType, Release
 from rulith.board.shapes import TIER_RANK, Mint
@@ -215,18 +216,34 @@ def _task_leaf(state: BoardState, case: Case, case_type: CaseType, task) -> dict
     row = {"node": f"{case.root}/{task.node}", "goal": task.goal, "met": False}
     if not state.program.is_derived(atom):
         return row
-    ground = state.ground(atom)
+    proof = certifying(state, case_type, atom)
+    ground = proof.ground(atom) if proof is not None else state.ground(atom)
     row["tier"] = ground.tier
-    if TIER_RANK[ground.tier] > TIER_RANK[case_type.floor]:
+    if proof is None and state.program.disputed(atom):
+        row["lacks"] = "what it rests on is contradicted by another fact"
+    elif proof is None and (not ground.law_only or agents_reach(state, atom.predicate)):
+        row["lacks"] = "its derivation uses a rule of the Agent, and only the Capability's own rules count"
+    elif TIER_RANK[ground.tier] > TIER_RANK[case_type.floor]:
         row["lacks"] = (f"it is derived, but only {ground.tier} because of {ground.witness.text()}; "
                         f"the contract's floor is {case_type.floor}")
-    elif not ground.law_only:
-        row["lacks"] = "its derivation uses a rule of the Agent, and only the Capability's own rules count"
-    elif state.program.disputed(atom):
-        row["lacks"] = "what it rests on is contradicted by another fact"
     else:
         row["met"] = True
     return row
+
+
+def certifying(state: BoardState, case_type: CaseType, atom: Atom) -> Derivation | FirstFound | None:
+    """The derivation by law alone that a certification of this acceptance stands on; the first found where it is enough."""
+    first = FirstFound(state)
+    ground = first.ground(atom)
+    enough = ground.law_only and TIER_RANK[ground.tier] <= TIER_RANK[case_type.floor] and not state.program.disputed(atom)
+    return first if enough and not agents_reach(state, atom.predicate) else derivation(state, atom)
+
+
+def acceptance_proof(state: BoardState, case: Case, atom: Atom) -> dict:
+    """The proof tree of a leaf's acceptance: the one it is certified on, or else the stored one."""
+    case_type = state.case_types.get(case.type)
+    proof = certifying(state, case_type, atom) if case_type is not None else None
+    return proof_tree(state, atom, proof)
 
 
 def _goal_leaf(state: BoardState, goal) -> dict:
@@ -321,8 +338,9 @@ def closing_record(state: BoardState, case: Case, rows: Sequence[Mapping]) -> di
             goal = state.goals[row["node"]]
             atoms = [next(matching_atoms(state, literal, exact=literal.is_ground()), None) for literal in goal.desired]
         else:
-            atoms = [Atom.of(ACCEPTANCE_MET, {"node": row["node"]})]
-        conclusions += [proof_tree(state, atom) for atom in atoms if atom is not None and state.program.holds(atom)]
+            atoms = [leaf_atom(case.root, row["node"].partition("/")[2])]
+        conclusions += [acceptance_proof(state, case, atom) if atom.predicate == ACCEPTANCE_MET else proof_tree(state, atom)
+                        for atom in atoms if atom is not None and state.program.holds(atom)]
     facts, seen = [], set()
     waiting = list(reversed(conclusions))
     while waiting:

@@ -6,7 +6,8 @@ A tree is bounded in depth and size; `cut` marks where a limit, not a leaf, ende
 
 from __future__ import annotations
 
-from rulith.board.state import BoardState, Fact
+from rulith.board.law_proofs import Derivation, FirstFound
+from rulith.board.state import DERIVED_PREFIX, BoardState, Fact
 from rulith.rules.proofs import Support
 from rulith.rules.terms import Atom
 
@@ -34,30 +35,31 @@ def rule_by(state: BoardState, rule_id: str) -> dict:
     return by
 
 
-def proof_tree(state: BoardState, atom: Atom, *, depth_max: int = DEPTH_MAX, nodes_max: int = NODES_MAX) -> dict:
-    """The stored derivation of a usable atom as a tree; the premise that limits its tier says `witness`."""
+def proof_tree(state: BoardState, atom: Atom, proof: Derivation | FirstFound | None = None, *,
+               depth_max: int = DEPTH_MAX, nodes_max: int = NODES_MAX) -> dict:
+    """A derivation of a usable atom as a tree, the stored one if none is given; the premise that limits its tier says `witness`."""
     left = [nodes_max]
-    witness = state.ground(atom).witness
-    return _node(state, atom, witness, depth_max, left)
+    proof = proof or FirstFound(state)
+    return _node(state, atom, proof, proof.ground(atom).witness, depth_max, left)
 
 
-def _node(state: BoardState, atom: Atom, witness: Atom, depth: int, left: list[int]) -> dict:
+def _node(state: BoardState, atom: Atom, proof: Derivation | FirstFound, witness: Atom, depth: int, left: list[int]) -> dict:
     left[0] -= 1
-    ground = state.ground(atom)
-    node = {"id": state.node_id(atom), **statement(atom), "tier": ground.tier}
+    support, fact = proof.support(atom), state.strongest(atom)
+    node = {"id": state.node_id(atom), **statement(atom), "tier": proof.ground(atom).tier}
     if atom == witness:
         node["witness"] = True
-    fact = state.strongest(atom)
-    if fact is not None:
+    if support is None:
         return {**node, "by": dict(fact.by), "premises": []}
-    support = state.program.support(atom)
+    if fact is not None:
+        node["id"] = DERIVED_PREFIX + atom.identity()     # stated as well, and not shown by that
     node["by"] = rule_by(state, support.rule_id)
     computed = computations(support)
     if computed:
         node["computed"] = computed
     if depth <= 0 or left[0] < len(support.premises):
         return {**node, "premises": [], "cut": True}
-    node["premises"] = [_node(state, premise, witness, depth - 1, left) for premise in support.premises]
+    node["premises"] = [_node(state, premise, proof, witness, depth - 1, left) for premise in support.premises]
     return node
 
 

@@ -208,9 +208,11 @@ class BoardState:
         self.journal.put(self.facts, fact.id, replace(fact, seq=self.last_seq))
         self.journal.put(self.by_atom, fact.atom, (*held, fact.id))
         if held:
+            self.grounds.clear()
             self.changes.touched[fact.atom] = None
             return
         if self.program.is_derived(fact.atom):
+            self.grounds.clear()
             self.changes.touched[fact.atom] = None
         else:
             self.changes.add(fact.atom)
@@ -218,6 +220,7 @@ class BoardState:
 
     def remove_fact(self, fact_id: str) -> None:
         fact = self.facts[fact_id]
+        self.grounds.clear()
         left = tuple(each for each in self.by_atom[fact.atom] if each != fact_id)
         self.journal.forget(self.facts, fact_id)
         if left:
@@ -231,6 +234,8 @@ class BoardState:
     def close_rules(self) -> None:
         """Bring the closure up to date and note what it moved."""
         delta, changes, by_atom = self.tx.close(), self.changes, self.by_atom
+        if delta.resupported_count or delta.removed_count:
+            self.grounds.clear()
         for atom in delta.resupported:         # it never went, but its tier may be another now
             changes.touched[atom] = None
         for atom in delta.removed:
@@ -308,14 +313,14 @@ class BoardState:
     def ground(self, atom: Atom) -> Ground:
         """Tier, witness and authorship of an atom: a conclusion is no stronger than its weakest premise."""
         if atom not in self.by_atom and not self.program.holds(atom):
-            return self._stated(atom)
-        return self.program.fold(atom, self.grounds, self._stated, self._concluded)
+            return self.stated(atom)
+        return self.program.fold(atom, self.grounds, self.stated, self.concluded)
 
-    def _stated(self, atom: Atom) -> Ground:
+    def stated(self, atom: Atom) -> Ground:
         fact = self.strongest(atom)
         return Ground(fact.tier if fact is not None else ASSERTED, atom, True)
 
-    def _concluded(self, rule_id: str, below: list[Ground], rounded: str | None, atom: Callable[[], Atom]) -> Ground:
+    def concluded(self, rule_id: str, below: list[Ground], rounded: str | None, atom: Callable[[], Atom]) -> Ground:
         info = self.rules.get(rule_id)
         law = info is not None and info.law
         weakest = max(below, key=lambda ground: TIER_RANK[ground.tier], default=None)
@@ -363,6 +368,7 @@ class BoardState:
 
     def discard(self) -> None:
         self.changes = Changes()
+        self.grounds.clear()               # some may be of what was taken back
 
     def rebuild_law(self) -> None:
         """The look-up tables of what the installed Releases declare."""
@@ -376,7 +382,9 @@ class BoardState:
     # --- cached reads ------------------------------------------------------------------
 
     def cached(self, key: object, needs: object, compute):
-        """`compute()`, or its last value while `needs` is equal."""
+        """`compute()`, or its last value while `needs` is equal; fresh inside a command, whose changes `needs` does not show."""
+        if self.tx is not None:
+            return compute()
         found = self.reads.get(key)
         if found is not None and found[0] == needs:
             return found[1]
