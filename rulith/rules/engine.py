@@ -117,7 +117,7 @@ class Engine:
         for head in self.heads.values():
             if head.number in gone:
                 continue
-            head.stratum = self.strata[head.sign]
+            head.place(self.strata)
             if head.body.never:
                 continue
             self.concluding.setdefault(head.relation, []).append(head)

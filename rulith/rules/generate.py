@@ -54,7 +54,7 @@ class Task:
 
     start     a Join or Guard whose rows drive it, "head" for given head facts, None for nothing
     wide      literals whose rows are projections of wider facts
-    recursive literals of the head's own predicate: scanned by copy, joined late where the choice is free
+    recursive literals of the head's own stratum: scanned by copy, joined late where the choice is free
     """
 
     mode: str

@@ -71,9 +71,16 @@ class RuleHead(_Reader):
         self.terms = terms
         super().__init__(body, relations)
         self.constants = tuple([values.intern(value) for value in body.constants])
-        self.recursive = frozenset(
-            i for i, shape in enumerate(self.shapes) if shape is not None and shape.sign == self.sign
-        )
+        self.recursive: frozenset[int] = frozenset()
+
+    def place(self, strata: dict[Sign, int]) -> None:
+        """Take this head's stratum, and note which literals recurse within it."""
+        self.stratum = strata[self.sign]
+        recursive = frozenset(
+            [i for i, shape in enumerate(self.shapes) if shape is not None and strata.get(shape.sign) == self.stratum])
+        if recursive != self.recursive:
+            self.recursive = recursive
+            self._functions.clear()
 
     def task(self, mode: str, start: Join | Guard | str | None) -> Task:
         return Task(mode, self.body, self.terms, start, self.wide(), self.recursive)
