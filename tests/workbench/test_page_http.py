@@ -450,3 +450,18 @@ def test_a_worker_that_waits_for_the_line_of_one_before_it_says_so(stage):
         worker.tell({"type": "availability", "state": "online"})
         return held, (await stage.page.get("/api/state"))["instances"][0]["worker"]["lineHeld"]
     assert play(stage, script) == (True, False)
+
+
+@pytest.mark.parametrize("answer", [(200, []), (500, "no object"), (200, "text")])
+def test_an_answer_of_the_gateway_that_is_no_object_is_told_as_that(stage, answer):
+    async def script(stage):
+        stage.gateway.answers["case"] = answer
+        found = await stage.page.ask("GET", stage.at("case?case=case_x"))
+        return found.status, json.loads(found.body)["errorCode"]
+    assert play(stage, script) == (502, "gateway_answer")
+
+
+def test_a_worker_is_started_and_stopped_and_nothing_else(stage):
+    async def script(stage):
+        return (await stage.page.post(stage.at("worker"), {"operation": "reload"}))[1]["errorCode"]
+    assert play(stage, script) == "worker_operation"

@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 
 from rulith.base.clock import SystemClock
+from rulith.base.errors import Refused
+from rulith.commands import stop
+from rulith.disk.atomic import write_json
 from rulith.disk.home import Home
 from rulith.host import Options, _has_display, _redirect_file, read_options
-from rulith.base.errors import Refused
-from rulith.procs.identity import is_running
+from rulith.procs.identity import is_running, process_stamp
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 30
@@ -126,6 +128,31 @@ def test_stop_ends_all_that_the_home_started(started, home):
     assert not any(is_running(pid) for pid in pids)
     again = rulith("stop", "--home", str(home))
     assert again.returncode == 0 and "Nothing" in again.stdout
+
+
+def test_stop_says_what_still_runs_when_it_does_not_end(tmp_path, monkeypatch, capsys):
+    home = Home(tmp_path / "home").prepare()
+    deaf = subprocess.Popen([sys.executable, "-c", "import signal; signal.signal(15, signal.SIG_IGN); print(1, flush=True); signal.pause()"],
+                            stdout=subprocess.PIPE)
+    deaf.stdout.readline()
+    try:
+        row = {"role": "worker", "pid": deaf.pid, **process_stamp(deaf.pid)}
+        write_json(home.run / "workbench.json", {"pid": 2**22 + 1, "children": [row]})
+        monkeypatch.setattr(stop, "WAIT_S", 0.2)
+        assert stop.main(["--home", str(home.path)]) == 1
+        assert f"worker (process {deaf.pid})" in capsys.readouterr().err
+    finally:
+        deaf.kill()
+        deaf.communicate()
+
+
+def test_stop_leaves_a_process_alone_that_only_has_the_pid(tmp_path):
+    home = Home(tmp_path / "home").prepare()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        row = {"role": "worker", "pid": other.pid, **process_stamp(other.pid), "startTicks": "1"}
+        write_json(home.run / "workbench.json", {"pid": 2**22 + 1, "children": [row]})
+        assert stop.main(["--home", str(home.path)]) == 0
+        assert other.poll() is None
 
 
 def test_stop_of_a_home_that_is_not_there_makes_none(tmp_path):
