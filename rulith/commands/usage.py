@@ -82,7 +82,18 @@ back, closes the Case, prints each step and the proof. DIR defaults to ./rulith-
 """),
     "capability": ("check, test, compare, install a Capability", """rulith capability check|test|diff|install FILE
 
-check and test need no gateway; install asks for the approval passphrase on the terminal.
+  check     every error of the file at once, each with its line and place; runs the examples
+  test      the file's own examples, one by one
+  diff      what installing it would change, item by item
+  install   asks for the approval passphrase on this terminal (never as an argument), shows
+            what changes, and installs after a typed yes, for every Agent of the gateway
+
+  --home DIR   whose gateway diff and install talk to; started for the run where none is live
+  --json       one result object on stdout (not with install)
+
+check and test need no gateway. Where no passphrase has been chosen yet, install says how.
+
+Exit: 0 sound, shown or installed; 1 errors, refused, or no; 2 usage.
 """),
     "constitution": ("check, compare, install a Constitution", """rulith constitution check|diff|install FILE
 

@@ -31,6 +31,10 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "option_usage": ("`rulith {verb}`: {problem}.", "See `rulith {verb} --help`; no file was touched."),
     "no_receipt_file": ("{path} is no Terminal Receipt ({format}).", "Save one from the page of a closed Case, or take it from the demo's `proof` folder."),
+    "terminal_needed": ("`rulith {verb}` asks a person for the approval passphrase, and this is no terminal.", "Run it on a terminal yourself; nothing was changed."),
+    "home_without_ledger": ("The home {home} has no gateway yet.", "Run `rulith start --home {home}` once, or name the right home with --home."),
+    "passphrase_not_chosen": ("Nobody has chosen the approval passphrase of this gateway yet, so nothing can be installed.", "{how}. Then run this again."),
+    "act_unanswered": ("The gateway did not answer {route}; whether it was done is not known.", "Look in the Console before you try again."),
     "resource_limit": (
         "{what} is {value}, over the limit of {limit}.",
         "Split the work into smaller pieces; nothing was changed.",
