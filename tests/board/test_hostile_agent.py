@@ -5,7 +5,7 @@ import pytest
 from rulith.base.errors import Refused
 
 P = "rulith.verified_calculation."
-PROTECTED = [P + "input", P + "subtotal", P + "total", P + "written", P + "output", P + "write_settled"]
+PROTECTED = [P + "input", P + "subtotal", P + "total", P + "written", P + "output", P + "write_settled", P + "approved_write"]
 WORDS = ["acceptance_met", "acceptance", "root", "case_context", "case_key", "goal_node", "subgoal_of", "test_result",
          "certified", "rulith.exploration.completed", "rulith.exploration.anything", "committed_goal"]
 

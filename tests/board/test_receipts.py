@@ -113,9 +113,12 @@ def test_an_open_case_has_no_receipt(play):
 
 def test_a_case_may_rest_on_what_an_earlier_case_brought(play):
     """The order was read under another Case of the same Board; this one is proved by that receipt's row."""
-    first = play.whole()
+    first = play.open(case_type="approved_calculation")
+    play.read(first)
+    play.write(first, "write_approved_output")
+    play.verify(first)
     play.run("close_case", root=first["root"])
-    case = play.open(case_type="approved_calculation")
+    case = play.open()
     play.run("close_case", root=case["root"])
     document = {"format": "rulith-terminal-receipt/1", "agentId": "agt_1", **play.board.receipt_facts(case["caseId"]),
                 "operations": [], "decisions": [], "rows": chain(play), "between": []}

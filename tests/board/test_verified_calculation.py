@@ -262,6 +262,45 @@ def test_the_approved_case_type_offers_the_write_that_asks_a_person(play):
     assert play.board.is_certified(case["caseId"])
 
 
+def test_a_write_that_nobody_approved_certifies_no_approved_case(play):
+    """The same job, done first without a person: its file is there and reads back, and yet no one approved it."""
+    first = play.whole()
+    play.run("close_case", root=first["root"])
+    case = play.open(case_type="approved_calculation")
+    leaves = play.view(case)["taskStatus"][case["root"]]["leaves"]
+    assert [leaf["met"] for leaf in leaves] == [True, False]
+    with pytest.raises(Refused) as refused:
+        play.run("close_case", root=case["root"])
+    assert refused.value.code == "case_not_certified"
+    gap, = play.view(case)["gaps"]
+    assert gap["missing"] == [P + "approved_write(job_id=calc-001, subtotal_cents=9093, total_cents=9593)"]
+    assert gap["via"] == [P + "write_approved_output"]
+    row = next(row for row in play.view(case)["actions"] if row["action"] == P + "write_approved_output")
+    assert (row["status"], row["why"]) == ("blocked", P + "write_settled(job_id=calc-001) holds already")
+
+
+def test_an_approval_of_other_totals_certifies_nothing(play):
+    case = play.open(case_type="approved_calculation")
+    play.read(case)
+    play.write(case, "write_approved_output")
+    play.run("close_case", root=case["root"], disposition="failed", reason="the price was wrong")
+    again = play.open(case_type="approved_calculation")
+    play.read(again, price=1300)
+    play.verify(again, subtotal=9100, total=9600)      # somebody else changed the file
+    assert not play.board.is_certified(again["caseId"])
+
+
+@pytest.mark.parametrize("outcome, met", [("happened", True), ("did_not", False), ("cannot_tell", False)])
+def test_an_approved_write_of_unknown_effect_counts_as_the_person_says(play, outcome, met):
+    case = play.open(case_type="approved_calculation")
+    play.read(case)
+    plan = play.plan(case, "write_approved_output")
+    play.run("record_reconciliation", ordinal=9, plan=plan.record(), outcome=outcome, by="owner", reason="I looked")
+    if met:
+        play.verify(case)
+    assert play.board.is_certified(case["caseId"]) is met
+
+
 def test_the_argument_digest_moves_with_every_value(play):
     one, two = play.open("calc-001", "approved_calculation"), play.open("calc-002", "approved_calculation")
     play.read(one)
