@@ -106,6 +106,9 @@ def main(argv: Sequence[str]) -> int:
         else:
             sys.stderr.write(refusal.teaching + "\n")
         return EXIT_ERRORS
+    except EOFError:                         # Ctrl-D at a question is a no
+        sys.stderr.write("\nNo answer came; nothing was installed.\n")
+        return EXIT_ERRORS
 
 
 def _problem_lines(file: File) -> list[str]:
