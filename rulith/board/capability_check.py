@@ -6,15 +6,18 @@ empty Program, so a Release that contradicts its own examples is never installed
 
 from __future__ import annotations
 
+from itertools import islice
+
 from rulith.base.errors import Refused
 from rulith.board.capability import CapabilityReader, Problem
 from rulith.board.release import Acceptance, Release
-from rulith.board.words import ACCEPTANCE, ACCEPTANCE_MET, SUBGOAL_OF
+from rulith.board.words import ACCEPTANCE, ACCEPTANCE_MET, CASE_CONTEXT, SUBGOAL_OF
 from rulith.rules.program import Program
 from rulith.rules.safety import check_action, check_rule
-from rulith.rules.terms import Literal, Rule
+from rulith.rules.terms import Literal, Rule, is_variable
 
 PROBLEMS_SHOWN = 40
+SIMILAR_SHOWN = 3        # what an example's facts lead to instead
 NODE, ROOT_VARIABLE = "?rulith_node", "?root"
 
 
@@ -45,6 +48,7 @@ def check_capability(document: object) -> tuple[Release | None, list[Problem]]:
     if release is None:
         return None, problems
     _check_engine(release, problems)
+    _check_case_types_named(release, problems)
     if not problems:
         _run_examples(release, problems)
     return (release if not problems else None), problems
@@ -88,6 +92,23 @@ def _check_engine(release: Release, problems: list[Problem]) -> None:
         problems.append(Problem("rules", refusal.happened))
 
 
+def _check_case_types_named(release: Release, problems: list[Problem]) -> None:
+    """A literal that waits for a Case Type nobody can open would keep its rule or Action silent for ever.
+
+    A file without Case Types is made for those of others, so it may name any.
+    """
+    if not release.case_types:
+        return
+    places = [(f"rules[{index}].when", rule.when) for index, rule in enumerate(release.rules)]
+    places += [(f"acceptance[{index}].when", each.when) for index, each in enumerate(release.acceptance.values())]
+    places += [(f"actions[{index}].preconditions", each.preconditions) for index, each in enumerate(release.actions.values())]
+    for place, literals in places:
+        for index, literal in enumerate(literals):
+            named = dict(literal.args).get("case_type") if literal.predicate == CASE_CONTEXT and not literal.naf else None
+            if named is not None and not is_variable(named) and named not in release.case_types:
+                problems.append(Problem(f"{place}[{index}].args.case_type", f"{named!r} is no Case Type of this file ({', '.join(release.case_types)})"))
+
+
 def _run_examples(release: Release, problems: list[Problem]) -> None:
     for example in release.examples:
         where = f"{example['place']} ({example['title']})"
@@ -101,7 +122,8 @@ def _run_examples(release: Release, problems: list[Problem]) -> None:
                 tx.close()
             for literal in example["follows"]:
                 if next(program.solve([literal], limit=1), None) is None:
-                    problems.append(Problem(where, f"{literal.text()} does not follow"))
+                    instead = [atom.text() for atom in islice(program.facts(literal.predicate), SIMILAR_SHOWN)]
+                    problems.append(Problem(where, f"{literal.text()} does not follow; of that predicate there is {', '.join(instead) or 'nothing'}"))
             for literal in example["never"]:
                 if next(program.solve([literal], limit=1), None) is not None:
                     problems.append(Problem(where, f"{literal.text()} follows, and must not"))

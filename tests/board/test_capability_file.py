@@ -140,6 +140,8 @@ def test_two_capabilities_do_not_share_a_case_type_or_a_namespace(play, document
         play.run("install_capability", capability=other, digest=digest(other))
     assert refused.value.code == "release_conflict" and "Case Type" in refused.value.teaching
     other["case_types"] = {"third": other["case_types"]["verified_calculation"]}
+    for literal in (each for action in other["actions"] for each in action["preconditions"] if each["predicate"] == "case_context"):
+        literal["args"]["case_type"] = "third"
     play.run("install_capability", capability=other, digest=digest(other))
     case = play.run("open_case", caseType="third", businessKey={"job_id": "x"})
     assert case["drive"][0] == "demo.other.read_input"
@@ -153,3 +155,19 @@ def test_a_capability_is_not_installed_over_what_an_agent_already_claims(play, d
     with pytest.raises(Refused) as refused:
         play.run("install_capability", capability=other, digest=digest(other))
     assert refused.value.code == "release_conflict" and "asserted" in refused.value.teaching
+
+
+def test_an_action_that_waits_for_a_case_type_nobody_can_open_is_an_error(document):
+    """Renaming a Case Type and forgetting one precondition would leave that Action blocked for ever, without a word."""
+    document["case_types"] = {"mine": document["case_types"]["verified_calculation"]}
+    _, problems = check_capability(document)
+    assert [each.place for each in problems] == ["actions[1].preconditions[0].args.case_type", "actions[2].preconditions[0].args.case_type"]
+    assert "'verified_calculation' is no Case Type of this file (mine)" in problems[0].problem
+    document["case_types"] = {}
+    assert check_capability(document)[1] == []        # a file without Case Types serves those of others
+
+
+def test_a_failed_example_says_what_follows_instead(document):
+    document["examples"][0]["follows"][1]["args"]["cents"] = 9594
+    _, problems = check_capability(document)
+    assert "total(cents=9594, job_id=calc-001) does not follow; of that predicate there is rulith.verified_calculation.total(cents=9593, job_id=calc-001)" in problems[0].problem
