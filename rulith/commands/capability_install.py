@@ -102,7 +102,10 @@ def show_difference(home: Home, document: Mapping, release: Mapping, *, as_json:
 
 
 def _heading(release: Mapping, before: Mapping | None) -> str:
-    return f"{release['id']} {before['version'] + ' → ' if before else ''}{release['version']}" + ("" if before else ", not installed yet")
+    if before is None:
+        return f"{release['id']} {release['version']}, not installed yet"
+    moved = f"{before['version']} → " if before["digest"] != release["digest"] else ""
+    return f"{release['id']} {moved}{release['version']}"
 
 
 def _difference(release: Mapping, before: Mapping | None, lines: Iterable[str]) -> list[str]:

@@ -64,7 +64,7 @@ function installed(row, state) {
     h("p", { class: "mono quiet" }, `${row.id} ${row.version} · ${short(row.digest)}`),
     row.summary ? h("p", {}, row.summary) : null,
     h("p", { class: "quiet" }, `Installed by ${row.by}, `, when(row.at, state.now)),
-    h("p", { class: lacking.length ? "is-waiting" : "is-done" }, lacking.length ? `◐ ${lacking.length} of its ${row.actions.length} Actions cannot run yet` : "● All of its Actions can run"),
+    h("p", { class: lacking.length ? "is-waiting" : "is-done" }, lacking.length ? `◐ ${lacking.length} of its ${row.actions.length} Actions are not set up yet` : "● All of its Actions are set up"),
     h("details", { open: lacking.length > 0 }, h("summary", {}, "Case Types and Actions"),
       h("ul", { class: "inner" }, (row.caseTypes || []).map((each) => h("li", {}, h("code", {}, each.id), ` ${each.title} · key ${Object.keys(each.businessKey).join(", ")} · ${each.open} open`))),
       h("ul", { class: "inner" }, (row.actions || []).map((each) => h("li", {}, h("code", {}, each.id.slice(row.id.length + 1)),
@@ -108,11 +108,14 @@ function tools(admin, state, work, set, act) {
   for (const capability of admin.capabilities) for (const action of capability.actions || []) if (action.tool) uses.set(action.tool, [...(uses.get(action.tool) || []), action.id]);
   return [h("p", { class: "intro" }, "A Tool runs only in the definition that you locked. Another definition under the same name has another digest and needs a new lock; what a lock covers is the entry of the Worker's Tool Manifest, not the bytes of the program it names."),
     admin.connections.map((connection) => {
-      const rows = [...connection.tools].sort((a, b) => uses.has(b.id) - uses.has(a.id));
+      const draw = (row) => tool(row, connection, uses.get(row.id) || [], act);
+      const first = connection.tools.filter((row) => uses.has(row.id) || row.state !== "offered");
+      const rest = connection.tools.filter((row) => !first.includes(row));
       return h("section", { "aria-labelledby": `tools-${connection.id}` },
         h("h2", { id: `tools-${connection.id}` }, connection.name),
         h("p", { class: "quiet" }, connection.line.state === "online" ? "A Worker is on the line." : "No Worker is on the line, so only what is locked shows. Start one to see what it offers."),
-        rows.length ? h("ul", {}, rows.map((row) => tool(row, connection, uses.get(row.id) || [], act))) : h("p", { class: "quiet" }, "No Tool is offered or locked here yet."));
+        connection.tools.length ? h("ul", {}, first.map(draw)) : h("p", { class: "quiet" }, "No Tool is offered or locked here yet."),
+        rest.length ? h("details", { class: "rest", open: !first.length }, h("summary", {}, `${rest.length} more that no installed Action uses`), h("ul", {}, rest.map(draw))) : null);
     })];
 }
 
