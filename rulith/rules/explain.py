@@ -63,6 +63,19 @@ def premises(engine: Engine, relation: Relation, key: Key) -> list[Fact]:
     return [premise(engine, head.shapes[join.index], support[join.slot]) for join in head.body.joins]  # type: ignore[arg-type]
 
 
+def citing(engine: Engine, relation: Relation, key: Key) -> Iterator[Fact]:
+    """The derived facts whose stored support cites this fact."""
+    for joined, _ in engine.uses_of(relation).values():
+        for head, part in joined:
+            shape = head.shapes[part.index]
+            assert shape is not None
+            row = shape.row(relation, key)
+            for found in engine.citers(head, part.slot).get(row, ()):  # type: ignore[union-attr]
+                support = head.relation.rows.get(found)
+                if support is not None and support[0] == head.number and support[part.slot] == row:  # type: ignore[union-attr]
+                    yield head.relation, found
+
+
 def support_of(engine: Engine, relation: Relation, key: Key) -> Support | None:
     stored = relation.rows[key]
     if stored is None:

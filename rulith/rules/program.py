@@ -278,6 +278,13 @@ class Program:
         fact = explain.fact_of(self._engine, atom)
         return None if fact is None else explain.support_of(self._engine, *fact)
 
+    def citing(self, atom: Atom) -> Iterator[Atom]:
+        """The derived atoms whose stored support cites this one, some perhaps twice (as of the last closing)."""
+        fact = explain.fact_of(self._engine, atom)
+        if fact is not None:
+            for found in list(explain.citing(self._engine, *fact)):
+                yield explain.atom_of(self._engine, *found)
+
     def fold(self, atom: Atom, memo: dict, leaf: Callable[[Atom], T],
              conclude: Callable[[str, list[T], str | None, Callable[[], Atom]], T]) -> T:
         """A value over the atom's proof: see explain.fold. Refuses ATOM_ABSENT where it does not hold.

@@ -1,6 +1,7 @@
 """Refusal codes of the reasoning board (`rulith board`): its operations, gates and aggregates."""
 
 CODES: dict[str, tuple[str, str]] = {
+    "board_busy": ("Board {board} is in the middle of a change.", "Send the next one when it has been answered."),
     # shape of operations
     "OP_MISSING": (
         "{where} has no `op`{guess}.",

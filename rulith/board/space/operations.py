@@ -1,0 +1,543 @@
+"""Batches: operations read, judged and executed in order, all or nothing.
+
+Reading comes first, for every operation, so that a malformed one is refused before any
+gate is asked; then the gates that look at the batch as a whole; then each operation runs
+against what the ones before it left. Aggregates wait for the end, since their sources may
+be derived in the same batch.
+
+Source  the reasoning board, "Batches", "Operations".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rulith.base.errors import Refused
+from rulith.base.limits import SPACE_EVIDENCE_MAX, SPACE_LABEL_BYTES_MAX, SPACE_OPERATIONS_MAX, SPACE_TEXT_BYTES_MAX
+from rulith.board.space import aggregates, critique, gates
+from rulith.board.space.change import Change, fallen_ids, rule_key
+from rulith.board.space.nodes import (
+    ACTION, AXIOM, CONFLICT, DERIVED_PREFIX, DERIVED_SUMMARIES, EFFECT_SUMMARY, FACT, FINDING, GOAL, HYPOTHESIS, RESULT,
+    ActionSpec, BatchOptions, Node, OperationResult, Warned, text_member,
+)
+from rulith.board.space.vocabulary import mismatch
+from rulith.rules.builtins import BUILTINS
+from rulith.rules.program import Delta
+from rulith.rules.safety import check_action, check_rule
+from rulith.rules.terms import Atom, Literal, Rule, is_variable, read_atom, read_literal, read_literals
+
+OPERATIONS = (
+    "declare_goal", "assert_fact", "declare_hypothesis", "add_axiom", "derive_aggregate", "define_action",
+    "record_result", "record_conflict", "retract_node", "revise_fact",
+)
+PLACEHOLDERS = frozenset("string number boolean integer int float double object array".split())
+SOFT_PLACEHOLDERS = frozenset("value values any anything placeholder unknown tbd todo n/a na xxx".split())
+RESERVED_SUMMARIES = (*DERIVED_SUMMARIES, EFFECT_SUMMARY)
+#  members that give a forgotten `op` away, in this order
+GUESSES = (
+    (("desired",), "declare_goal"), (("when", "then"), "add_axiom"), (("effects",), "define_action"),
+    (("source", "into"), "derive_aggregate"), (("nodeId", "predicate"), "revise_fact"), (("nodeId",), "retract_node"),
+    (("evidenceRefs",), "record_result"), (("predicate",), "assert_fact"),
+)
+
+
+@dataclass(slots=True)
+class Read:
+    """An operation after reading: everything in it is of the right shape."""
+
+    index: int
+    op: str
+    where: str
+    raw: Mapping
+    id: str | None = None
+    label: str | None = None
+    summary: str | None = None
+    evidence: tuple[str, ...] = ()
+    node_id: str = ""
+    atom: Atom | None = None
+    pattern: Literal | None = None
+    desired: tuple[Literal, ...] = ()
+    rule: Rule | None = None
+    action: ActionSpec | None = None
+    aggregate: aggregates.Definition | None = None
+    shown: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What a batch did. What follows from it is listed when asked for, before the next change.
+
+    operations           one row per operation
+    satisfied_goals      ids of goals that hold now
+    hypothesis_updates   hypothesis id -> new status
+    withdrawn            aggregate nodes that lost their total
+    """
+
+    operations: tuple[OperationResult, ...]
+    warnings: tuple[Warned, ...]
+    satisfied_goals: tuple[str, ...]
+    hypothesis_updates: Mapping[str, str]
+    withdrawn: tuple[str, ...]
+    change: Change = field(repr=False, compare=False)
+
+    @property
+    def added_count(self) -> int:
+        return self._count("added_count", 0)
+
+    @property
+    def removed_count(self) -> int:
+        return self._count("removed_count", 1)
+
+    def _count(self, name: str, side: int) -> int:
+        deltas = self.change.deltas
+        return getattr(deltas[0], name) if len(deltas) == 1 else len(self.change.derived_changes()[side])
+
+    def derived_changes(self) -> tuple[list[Atom], list[Atom]]:
+        """Derived atoms that are new and those that are gone, net over the batch."""
+        added, removed = self.change.derived_changes()
+        return list(added), list(removed)
+
+    def applied_rules(self) -> list[str]:
+        """The rules behind what is new, each once."""
+        space = self.change.space
+        found = (space.support(atom) for atom in self.change.derived_changes()[0] if space.program.is_derived(atom))
+        return list(dict.fromkeys(support.via for support in found if support is not None))
+
+
+# --- reading -----------------------------------------------------------------------------
+
+
+def read_batch(operations: object, options: BatchOptions) -> list[Read]:
+    """Every operation, read in order. Raises Refused for the first that is not as it should be."""
+    if not isinstance(operations, (list, tuple)):
+        raise Refused("OP_INVALID", where="operations", problem="it is not a list")
+    if len(operations) > SPACE_OPERATIONS_MAX:
+        raise Refused("resource_limit", what="the number of operations", value=len(operations), limit=SPACE_OPERATIONS_MAX)
+    return [_read(operation, index, options) for index, operation in enumerate(operations)]
+
+
+def unwrap(operation: object) -> object:
+    """`{"assert_fact": {...}}` (a `note` beside it tolerated) as `{"op": "assert_fact", ...}`."""
+    if isinstance(operation, Mapping) and "op" not in operation:
+        names = [name for name in operation if name != "note"]
+        if len(names) == 1 and names[0] in OPERATIONS and isinstance(operation[names[0]], Mapping):
+            return {**operation[names[0]], "op": names[0]}
+    return operation
+
+
+def _read(operation: object, index: int, options: BatchOptions) -> Read:
+    operation = unwrap(operation)
+    where = f"operations[{index}]"
+    if not isinstance(operation, Mapping):
+        raise Refused("OP_INVALID", where=where, problem="it is not an object")
+    op = operation.get("op")
+    if op is None or op == "":
+        guess = next((name for members, name in GUESSES if all(member in operation for member in members)), None)
+        raise Refused("OP_MISSING", where=where, guess=f"; it looks like {guess}" if guess else "", known=", ".join(OPERATIONS))
+    if not isinstance(op, str) or op not in OPERATIONS:
+        raise Refused("OP_UNKNOWN", where=where, op=repr(op)[:80], known=", ".join(OPERATIONS))
+    found = Read(index, op, f"{where} {op}", operation)
+    _READERS[op](found)
+    _read_common(found)
+    if op in ("record_result", "record_conflict"):
+        gates.check_label(options, found.label or "", found.where)
+    return found
+
+
+def _read_common(found: Read) -> None:
+    raw, where = found.raw, found.where
+    found.id = text_member(raw, "id", where)
+    found.label = text_member(raw, "label", where)
+    found.summary = text_member(raw, "summary", where)
+    for name, value, limit in (("id", found.id, SPACE_LABEL_BYTES_MAX), ("label", found.label, SPACE_LABEL_BYTES_MAX),
+                               ("summary", found.summary, SPACE_TEXT_BYTES_MAX)):
+        if value is not None and len(value) > limit:
+            raise Refused("resource_limit", what=f"the {name} of {where}", value=f"{len(value)} characters", limit=limit)
+    if found.id is not None and found.id.startswith(DERIVED_PREFIX):
+        raise Refused("PROVENANCE_FORGED", where=where, what=f"the id {found.id[:80]!r}", reserved=", ".join(RESERVED_SUMMARIES))
+    if found.summary is not None and found.summary.startswith(RESERVED_SUMMARIES):
+        raise Refused("PROVENANCE_FORGED", where=where, what=f"the summary {found.summary[:80]!r}", reserved=", ".join(RESERVED_SUMMARIES))
+    for name in ("confidence", "activation"):
+        value = raw.get(name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1:
+            found.shown[name] = float(value)
+    refs = raw.get("evidenceRefs")
+    if refs is not None:
+        if not isinstance(refs, (list, tuple)) or not all(isinstance(ref, str) and ref for ref in refs):
+            raise Refused("OP_INVALID", where=where, problem="`evidenceRefs` is not a list of ids")
+        if len(refs) > SPACE_EVIDENCE_MAX:
+            raise Refused("resource_limit", what=f"the evidence of {where}", value=len(refs), limit=SPACE_EVIDENCE_MAX)
+        found.evidence = tuple(dict.fromkeys(refs))
+
+
+def _atom_members(raw: Mapping) -> dict[str, Any]:
+    return {name: raw[name] for name in ("predicate", "args", "negated", "naf") if name in raw}
+
+
+def _read_fact(found: Read) -> None:
+    _check_not_builtin(found, "stated as a fact")
+    found.atom = read_atom(_atom_members(found.raw), found.where)
+
+
+def _check_not_builtin(found: Read, use: str) -> None:
+    if found.raw.get("predicate") in BUILTINS:
+        raise Refused("BUILTIN_RESERVED", predicate=found.raw["predicate"], use=use)
+
+
+def _read_hypothesis(found: Read) -> None:
+    _check_not_builtin(found, "hypothesised")
+    found.pattern = read_literal(_atom_members(found.raw), found.where)
+    _check_desired([found.pattern], found.where)
+
+
+def _read_goal(found: Read) -> None:
+    desired = found.raw.get("desired")
+    if desired is None or (isinstance(desired, (list, tuple)) and not desired):
+        raise Refused("GOAL_EMPTY", where=found.where)
+    found.desired = read_literals(desired, f"{found.where} desired")
+    _check_desired(found.desired, found.where)
+
+
+def _check_desired(literals: Sequence[Literal], where: str) -> None:
+    for literal in literals:
+        if literal.naf:
+            raise Refused("ATOM_INVALID", where=where, problem="`naf` belongs to rule bodies; what is desired is stated, or `negated`")
+        for name, value in literal.args:
+            if isinstance(value, str) and not is_variable(value) and (value.lower() in PLACEHOLDERS or "|" in value):
+                raise Refused("PLACEHOLDER_VALUE", where=f"{where} {literal.predicate}.{name}", value=value)
+
+
+def _read_axiom(found: Read) -> None:
+    when = read_literals(found.raw.get("when"), f"{found.where} when")
+    then = read_literals(found.raw.get("then"), f"{found.where} then")
+    shown = text_member(found.raw, "id", found.where) or text_member(found.raw, "label", found.where) or "(new)"
+    found.rule = Rule(shown, shown, when, then)
+    check_rule(found.rule)
+
+
+def _read_action(found: Read) -> None:
+    name = found.raw.get("action")
+    if not isinstance(name, str) or not name:
+        raise Refused("OP_INVALID", where=found.where, problem="`action` is not the action's name")
+    preconditions = read_literals(found.raw.get("preconditions") or [], f"{found.where} preconditions")
+    effects = read_literals(found.raw.get("effects") or [], f"{found.where} effects")
+    check_action(name, preconditions, effects)
+    found.action = ActionSpec(name, preconditions, effects)
+
+
+def _read_aggregate(found: Read) -> None:
+    found.aggregate = aggregates.read_definition(found.raw, found.where)
+
+
+def _read_target(found: Read) -> None:
+    node_id = found.raw.get("nodeId")
+    if not isinstance(node_id, str) or not node_id:
+        raise Refused("NODE_ID_REQUIRED", where=found.where)
+    found.node_id = node_id
+
+
+def _read_revision(found: Read) -> None:
+    _read_fact(found)
+    _read_target(found)
+
+
+def _read_note(found: Read) -> None:
+    """A result or conflict has nothing but common members."""
+
+
+_READERS = {
+    "declare_goal": _read_goal, "assert_fact": _read_fact, "declare_hypothesis": _read_hypothesis, "add_axiom": _read_axiom,
+    "derive_aggregate": _read_aggregate, "define_action": _read_action, "record_result": _read_note,
+    "record_conflict": _read_note, "retract_node": _read_target, "revise_fact": _read_revision,
+}
+
+
+# --- running -----------------------------------------------------------------------------
+
+
+class Batch:
+    """One running batch."""
+
+    def __init__(self, change: Change, reads: Sequence[Read], options: BatchOptions) -> None:
+        self.change = change
+        self.space = change.space
+        self.reads = reads
+        self.options = options
+        self.warnings: list[Warned] = []
+        self.node_ids: dict[int, list[str]] = {}
+        self.retracted: dict[int, tuple[list[str], list[Delta]]] = {}
+        self.results: list[str] = []
+        self.retracting = [read.node_id for read in reads if read.op in ("retract_node", "revise_fact")]
+        self.amendments = gates.Amendments(self.space, self.retracting)
+
+    def run(self) -> BatchResult:
+        self._check_ids()
+        self._check_gates()
+        waiting = []
+        for read in self.reads:
+            if read.op == "derive_aggregate":
+                waiting.append(read)
+            else:
+                getattr(self, f"_{read.op}")(read)
+        self.change.close()
+        while waiting:
+            waiting = self._expand_ready(waiting)
+        self.change.settle()
+        gates.check_evidence(self.space, [self.space.nodes[i] for i in self.results if i in self.space.nodes])
+        for read in self.reads:
+            if read.rule is not None:
+                self._warn_all(read, critique.rule_warnings_after(self.space, read.rule))
+        for node_id in self.change.withdrawn:
+            self.warnings.append(Warned(None, "AGGREGATE_WITHDRAWN", f"{node_id} lost its total: its source facts changed; derive it again"))
+        return self._result()
+
+    def _result(self) -> BatchResult:
+        rows = tuple([
+            OperationResult(read.index, read.op, tuple(self.node_ids.get(read.index, ())), tuple(self._gone(read.index)))
+            for read in self.reads
+        ])
+        warnings = sorted(self.warnings, key=lambda w: len(self.reads) if w.index is None else w.index)
+        return BatchResult(rows, tuple(warnings), tuple(self.space.satisfied_goals()), dict(self.change.verdicts),
+                           tuple(self.change.withdrawn), self.change)
+
+    def _gone(self, index: int) -> list[str]:
+        ids, deltas = self.retracted.get(index, ((), ()))
+        return sorted(dict.fromkeys([*ids, *fallen_ids(deltas)]))
+
+    def _warn(self, read: Read, code: str, text: str) -> None:
+        self.warnings.append(Warned(read.index, code, text))
+
+    def _warn_all(self, read: Read, found: Sequence[tuple[str, str]]) -> None:
+        for code, text in found:
+            self._warn(read, code, text)
+
+    def _note(self, read: Read, node_id: str) -> None:
+        self.node_ids.setdefault(read.index, []).append(node_id)
+
+    # --- before anything runs -------------------------------------------------------------
+
+    def _check_ids(self) -> None:
+        """An id is fresh, or belongs to a node that this batch retracts or revises."""
+        space, seen, freed = self.space, set(), set(self.retracting)
+        for read in self.reads:
+            if read.id is None:
+                continue
+            if read.op == "derive_aggregate":
+                self._check_aggregate_id(read)
+                continue
+            if read.id in seen or ((read.id in space.nodes or read.id in space.families) and read.id not in freed):
+                raise Refused("NODE_ID_TAKEN", id=read.id)
+            seen.add(read.id)
+
+    def _check_aggregate_id(self, read: Read) -> None:
+        """Running an aggregate again reuses its id; no other entry gives way to it."""
+        assert read.id is not None
+        space = self.space
+        if read.id in space.families or read.id not in space.nodes or read.id in self.retracting:
+            return
+        node = space.nodes[read.id]
+        amended = gates.Amendments(space, ())
+        gates.check_removal(space, self.options, [node.id], amended, read.where)     # the sharper refusal where one fits
+        raise Refused("NODE_ID_TAKEN", id=read.id)
+
+    def _check_gates(self) -> None:
+        space, options = self.space, self.options
+        for read in self.reads:
+            if read.atom is not None:
+                gates.check_attested(options, read.atom.predicate, read.where)
+            if read.rule is not None:
+                gates.check_produced(options, read.rule.then, read.where)
+                gates.check_contracts(options, read.rule, read.where)
+            if read.action is not None:
+                gates.check_produced(options, [e for e in read.action.effects if not e.negated], read.where)
+            if read.aggregate is not None:
+                gates.check_attested(options, read.aggregate.into, read.where)
+        for read in self.reads:
+            if read.rule is not None:
+                gates.check_definition(space, options, [head.predicate for head in read.rule.then], read.where)
+            if read.aggregate is not None:
+                gates.check_definition(space, options, [read.aggregate.into], read.where)
+        if any(read.op == "record_result" for read in self.reads):
+            claimed = [read.atom for read in self.reads
+                       if read.atom is not None and read.atom.predicate == FINDING and not read.atom.negated]
+            gates.check_findings(space, claimed, self.retracting)
+
+    # --- operations -----------------------------------------------------------------------
+
+    def _add(self, read: Read, type: str, semantic: Any, label: str, summary: str | None = None, **fields: Any) -> Node:
+        node = self.change.add(type, semantic, id=read.id, label=read.label or label, summary=read.summary or summary,
+                               evidence=read.evidence, created_by=self.options.created_by, **{**read.shown, **fields})
+        self._note(read, node.id)
+        return node
+
+    def _assert_fact(self, read: Read, code: str = "DUPLICATE_FACT") -> None:
+        space, atom = self.space, read.atom
+        assert atom is not None
+        stated = space.supporting(atom)
+        if stated and not self._upgrades(stated):
+            self._note(read, stated[0].id)
+            self._warn(read, code, f"{atom.text()} is there already as {stated[0].id}; nothing was added")
+            return
+        if stated or space.program.holds(atom):
+            known = space.fact_id(atom)
+            self._warn(read, code, f"{atom.text()} holds already as {known}; the statement stands beside it")
+        odd = mismatch(space.signature(atom.predicate), atom)
+        if odd is not None:
+            self._warn(read, "SIGNATURE_MISMATCH", odd)
+        self._add(read, FACT, atom, atom.text(), f"Fact: {atom.text()}", trust_tier=self.options.kept_tier)
+
+    def _upgrades(self, stated: Sequence[Node]) -> bool:
+        """Does a trusted channel now vouch for what only an agent claimed?"""
+        return self.options.created_by in ("tool", "system") and not any(node.is_trusted for node in stated)
+
+    def _declare_hypothesis(self, read: Read) -> None:
+        assert read.pattern is not None
+        self._warn_patterns(read, [read.pattern])
+        self._warn_soft(read, [read.pattern])
+        self._add(read, HYPOTHESIS, read.pattern, read.pattern.text())
+
+    def _declare_goal(self, read: Read) -> None:
+        self._warn_patterns(read, read.desired)
+        self._warn_soft(read, read.desired)
+        self._add(read, GOAL, read.desired, " AND ".join(literal.text() for literal in read.desired)[:SPACE_LABEL_BYTES_MAX])
+
+    def _warn_patterns(self, read: Read, literals: Sequence[Literal]) -> None:
+        for literal in literals:
+            if literal.predicate not in BUILTINS:
+                odd = mismatch(self.space.signature(literal.predicate), literal)
+                if odd is not None:
+                    self._warn(read, "SIGNATURE_MISMATCH", odd)
+                    return
+
+    def _warn_soft(self, read: Read, literals: Sequence[Literal]) -> None:
+        for literal in literals:
+            for name, value in literal.args:
+                if isinstance(value, str) and value.lower() in SOFT_PLACEHOLDERS:
+                    self._warn(read, "SOFT_PLACEHOLDER", f"{literal.predicate}.{name} is {value!r}, which reads like a placeholder")
+
+    def _add_axiom(self, read: Read) -> None:
+        assert read.rule is not None
+        known = self.space.rule_keys.get(rule_key(read.rule))
+        if known:
+            first = min(known, key=lambda node_id: self.space.nodes[node_id].seq)
+            self._note(read, first)
+            self._warn(read, "DUPLICATE_RULE", f"the rule is there already as {first}; nothing was added")
+            read.rule = None
+            return
+        self._warn_patterns(read, [*read.rule.when, *read.rule.then])
+        self._warn_all(read, critique.rule_warnings(read.rule))
+        rule_id = read.id or self.change.mint("rule_")
+        if rule_id in self.space.families:
+            raise Refused("NODE_ID_TAKEN", id=rule_id)
+        read.id = rule_id
+        read.rule = Rule(rule_id, read.label or rule_id, read.rule.when, read.rule.then)
+        self._add(read, AXIOM, read.rule, rule_id)
+
+    def _define_action(self, read: Read) -> None:
+        assert read.action is not None
+        self._warn_patterns(read, [*read.action.preconditions, *read.action.effects])
+        self._add(read, ACTION, read.action, read.action.name)
+
+    def _record_result(self, read: Read) -> None:
+        self.results.append(self._add(read, RESULT, None, "result").id)
+
+    def _record_conflict(self, read: Read) -> None:
+        self._add(read, CONFLICT, None, "conflict")
+
+    def _retract_node(self, read: Read) -> None:
+        space, target = self.space, read.node_id
+        targets = [target] if target in space.nodes or target not in space.families else list(space.family_nodes[target])
+        self._take(read, targets)
+
+    def _revise_fact(self, read: Read) -> None:
+        self._take(read, [read.node_id])
+        self._assert_fact(read, "REVISE_DUPLICATE")
+
+    def _take(self, read: Read, targets: list[str]) -> None:
+        """Remove nodes with all that cites them, and close at once: what follows must see it."""
+        space, change = self.space, self.change
+        if not all(target in space.nodes for target in targets):
+            if read.node_id.startswith(DERIVED_PREFIX):
+                change.close()      # the fact may follow from operations before this one
+            space.node(read.node_id)
+        going = change.dependants(targets)
+        gates.check_removal(space, self.options, going, self.amendments, read.where)
+        removed = change.remove(going)
+        before = len(change.deltas)
+        change.close()
+        derived = [ref for ref in going if ref.startswith(DERIVED_PREFIX)]
+        self.retracted[read.index] = ([*removed, *derived], change.deltas[before:])
+
+    # --- aggregates -----------------------------------------------------------------------
+
+    def _expand_ready(self, waiting: list[Read]) -> list[Read]:
+        """Expand every aggregate whose source is there and complete; where none is, all of them, which says why not."""
+        ready = [read for read in waiting if self._has_source(read)]
+        ready = [read for read in ready if not self._awaits(read, waiting)] or ready
+        for read in ready or waiting:
+            self._derive_aggregate(read)
+        self.change.close()
+        return [read for read in waiting if read not in ready] if ready else []
+
+    def _awaits(self, read: Read, waiting: Sequence[Read]) -> bool:
+        """Could the source still change because another waiting aggregate feeds it?"""
+        assert read.aggregate is not None
+        fed = {other.aggregate.into for other in waiting if other is not read}  # type: ignore[union-attr]
+        growing = bool(fed)
+        while growing:
+            growing = False
+            for rule in self.space.program.rules():
+                heads = {head.predicate for head in rule.then}
+                if not heads <= fed and any(literal.predicate in fed for literal in rule.when):
+                    fed |= heads
+                    growing = True
+        return read.aggregate.source in fed
+
+    def _has_source(self, read: Read) -> bool:
+        assert read.aggregate is not None
+        return next((atom for atom in self.space.program.facts(read.aggregate.source) if not atom.negated), None) is not None
+
+    def _derive_aggregate(self, read: Read) -> None:
+        space, change, definition = self.space, self.change, read.aggregate
+        assert definition is not None
+        family = read.id or definition.default_id(space.families)
+        if family in space.families:
+            self._take_family(read, family)
+        elif family in space.nodes:
+            raise Refused("NODE_ID_TAKEN", id=family)
+        self._check_conflicts(read)
+        groups = aggregates.members_of(definition, space.program.facts(definition.source), read.where)
+        ids = aggregates.group_ids(family, definition, groups)
+        pins = {atom: ids[key] for key, members in groups.items() for atom in members}
+        change.set(space.families, family, aggregates.Family(definition, ids, pins))
+        change.enlist(space.watched, definition.source, family)
+        for key, members in groups.items():
+            total = aggregates.total_of(family, definition, key, members, read.where)
+            node = change.add(AXIOM, total, id=ids[key], label=read.label or f"{definition.kind} of {definition.source}",
+                              summary=read.summary, created_by=self.options.created_by, **read.shown)
+            self._note(read, node.id)
+            if total.value is None:
+                self._warn(read, "ARITHMETIC_EXACT", f"{node.id}: the {definition.kind} has no exact place; nothing was concluded")
+
+    def _take_family(self, read: Read, family: str) -> None:
+        space, change = self.space, self.change
+        going = change.dependants(list(space.family_nodes[family]))
+        gates.check_removal(space, self.options, going, self.amendments, read.where)
+        removed = change.remove(going)
+        before = len(change.deltas)
+        change.close()
+        self.retracted[read.index] = (removed, change.deltas[before:])
+
+    def _check_conflicts(self, read: Read) -> None:
+        assert read.aggregate is not None
+        for conflict in self.space.program.functional_conflicts():
+            if conflict.predicate == read.aggregate.source:
+                example = " against ".join(atom.text() for atom in conflict.atoms[:2])
+                raise Refused("AGGREGATE_SOURCE_CONFLICT", where=read.where, predicate=conflict.predicate, example=example)
+
+
+def run(change: Change, operations: object, options: BatchOptions) -> BatchResult:
+    """Execute a batch in an open change. After a Refused only leaving the change is meaningful."""
+    return Batch(change, read_batch(operations, options), options).run()
