@@ -847,6 +847,72 @@ def result___definitions_actionrow(data, at="data"):
       raise Invalid(at + ".waits[{data__waits_x}]".format(**locals()), "must be string")
      if not (isinstance(data__waits_item, str) and data__waits_item == 'decision' or isinstance(data__waits_item, str) and data__waits_item == 'execution_phase' or isinstance(data__waits_item, str) and data__waits_item == 'fresh_data' or isinstance(data__waits_item, str) and data__waits_item == 'worker_offline'):
       raise Invalid(at + ".waits[{data__waits_x}]".format(**locals()), "must be one of ['decision', 'execution_phase', 'fresh_data', 'worker_offline']")
+  if "candidates" in data_keys:
+   data_keys.pop("candidates")
+   data__candidates = data["candidates"]
+   if not (isinstance(data__candidates, list)):
+    raise Invalid(at + ".candidates", "must be array")
+   data__candidates_is_list = isinstance(data__candidates, (list, tuple))
+   if data__candidates_is_list:
+    data__candidates_len = len(data__candidates)
+    for data__candidates_x, data__candidates_item in enumerate(data__candidates):
+     if not (isinstance(data__candidates_item, dict)):
+      raise Invalid(at + ".candidates[{data__candidates_x}]".format(**locals()), "must be object")
+     data__candidates_item_is_dict = isinstance(data__candidates_item, dict)
+     if data__candidates_item_is_dict:
+      data__candidates_item__missing_keys = set(['args', 'target']) - data__candidates_item.keys()
+      if data__candidates_item__missing_keys:
+       raise Invalid(at + ".candidates[{data__candidates_x}]".format(**locals()), "must contain " + listed(data__candidates_item__missing_keys))
+      data__candidates_item_keys = dict(data__candidates_item)
+      if "args" in data__candidates_item_keys:
+       data__candidates_item_keys.pop("args")
+       data__candidates_item__args = data__candidates_item["args"]
+       if not (isinstance(data__candidates_item__args, dict)):
+        raise Invalid(at + ".candidates[{data__candidates_x}].args".format(**locals()), "must be object")
+      if "target" in data__candidates_item_keys:
+       data__candidates_item_keys.pop("target")
+       data__candidates_item__target = data__candidates_item["target"]
+       if not (isinstance(data__candidates_item__target, str)):
+        raise Invalid(at + ".candidates[{data__candidates_x}].target".format(**locals()), "must be string")
+       if isinstance(data__candidates_item__target, str):
+        data__candidates_item__target_len = len(data__candidates_item__target)
+        if data__candidates_item__target_len < 1:
+         raise Invalid(at + ".candidates[{data__candidates_x}].target".format(**locals()), "must be longer than or equal to 1 characters")
+      if "tried" in data__candidates_item_keys:
+       data__candidates_item_keys.pop("tried")
+       data__candidates_item__tried = data__candidates_item["tried"]
+       if not (isinstance(data__candidates_item__tried, dict)):
+        raise Invalid(at + ".candidates[{data__candidates_x}].tried".format(**locals()), "must be object")
+       data__candidates_item__tried_is_dict = isinstance(data__candidates_item__tried, dict)
+       if data__candidates_item__tried_is_dict:
+        data__candidates_item__tried__missing_keys = set(['state', 'reason', 'at']) - data__candidates_item__tried.keys()
+        if data__candidates_item__tried__missing_keys:
+         raise Invalid(at + ".candidates[{data__candidates_x}].tried".format(**locals()), "must contain " + listed(data__candidates_item__tried__missing_keys))
+        data__candidates_item__tried_keys = dict(data__candidates_item__tried)
+        if "state" in data__candidates_item__tried_keys:
+         data__candidates_item__tried_keys.pop("state")
+         data__candidates_item__tried__state = data__candidates_item__tried["state"]
+         if not (isinstance(data__candidates_item__tried__state, str)):
+          raise Invalid(at + ".candidates[{data__candidates_x}].tried.state".format(**locals()), "must be string")
+         if not (isinstance(data__candidates_item__tried__state, str) and data__candidates_item__tried__state == 'done' or isinstance(data__candidates_item__tried__state, str) and data__candidates_item__tried__state == 'failed' or isinstance(data__candidates_item__tried__state, str) and data__candidates_item__tried__state == 'refused' or isinstance(data__candidates_item__tried__state, str) and data__candidates_item__tried__state == 'unknown'):
+          raise Invalid(at + ".candidates[{data__candidates_x}].tried.state".format(**locals()), "must be one of ['done', 'failed', 'refused', 'unknown']")
+        if "reason" in data__candidates_item__tried_keys:
+         data__candidates_item__tried_keys.pop("reason")
+         data__candidates_item__tried__reason = data__candidates_item__tried["reason"]
+         if not (isinstance(data__candidates_item__tried__reason, str)):
+          raise Invalid(at + ".candidates[{data__candidates_x}].tried.reason".format(**locals()), "must be string")
+         if isinstance(data__candidates_item__tried__reason, str):
+          data__candidates_item__tried__reason_len = len(data__candidates_item__tried__reason)
+          if data__candidates_item__tried__reason_len > 200:
+           raise Invalid(at + ".candidates[{data__candidates_x}].tried.reason".format(**locals()), "must be shorter than or equal to 200 characters")
+        if "at" in data__candidates_item__tried_keys:
+         data__candidates_item__tried_keys.pop("at")
+         data__candidates_item__tried__at = data__candidates_item__tried["at"]
+         result___definitions_instant(data__candidates_item__tried__at, at + ".candidates[{data__candidates_x}].tried.at".format(**locals()))
+        if data__candidates_item__tried_keys:
+         raise Invalid(at + ".candidates[{data__candidates_x}].tried".format(**locals()), "must not contain " + listed(data__candidates_item__tried_keys))
+      if data__candidates_item_keys:
+       raise Invalid(at + ".candidates[{data__candidates_x}]".format(**locals()), "must not contain " + listed(data__candidates_item_keys))
   if "available" in data_keys:
    data_keys.pop("available")
    data__available = data["available"]
@@ -863,6 +929,15 @@ def result___definitions_actionrow(data, at="data"):
    data_keys.pop("guardCatalogDigest")
    data__guardCatalogDigest = data["guardCatalogDigest"]
    raise Invalid(at + ".guardCatalogDigest", "must not be there")
+ return data
+
+
+def result___definitions_instant(data, at="data"):
+ if not (isinstance(data, str)):
+  raise Invalid(at, "must be string")
+ if isinstance(data, str):
+  if not PATTERNS['^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z$'](data):
+   raise Invalid(at, "must match pattern ^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z$")
  return data
 
 
@@ -1484,15 +1559,6 @@ def result___definitions_stateentry(data, at="data"):
     data_keys.pop("stage")
     data__stage = data["stage"]
     raise Invalid(at + ".stage", "must not be there")
- return data
-
-
-def result___definitions_instant(data, at="data"):
- if not (isinstance(data, str)):
-  raise Invalid(at, "must be string")
- if isinstance(data, str):
-  if not PATTERNS['^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z$'](data):
-   raise Invalid(at, "must match pattern ^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z$")
  return data
 
 
