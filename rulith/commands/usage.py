@@ -120,6 +120,12 @@ premises by the rules: a later release does that.
 Exit: 0 everything fits, 1 altered or unreadable, 2 usage.
 """),
     "doctor": ("say what this machine and home look like", """rulith doctor [--home DIR] [--json]
+
+Looks at Python, SQLite, the home and who may write to it, the secret files, the signing key
+of receipts, profiles and their models, what runs, the ports, and checks every hash of the
+ledger: the running gateway checks it, or the file is opened where none runs. Changes nothing.
+
+Exit: 0 nothing is wrong, 1 something is, 2 usage.
 """),
     "version": ("version, build and contract digests", """rulith version [--json]
 """),

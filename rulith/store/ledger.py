@@ -26,7 +26,7 @@ from rulith.store.failures import StoreFailed, store_failed
 from rulith.store.rows import NO_ROW, Row, check_chain, row_hash
 from rulith.store.schema import NEWEST, migrate, schema_version
 
-__all__ = ["Ledger", "Row", "StoreFailed"]
+__all__ = ["Ledger", "Row", "StoreFailed", "engine_version"]
 
 PAGE_ROWS = 500                     # read at once, so that no cursor stays open across a commit
 BUSY_S = 5.0                        # a backup tool may hold the file for a moment
@@ -259,6 +259,11 @@ class Ledger:
         except sqlite3.Error:
             pass                                  # a failed last checkpoint: the log holds everything
         self._lock.release()
+
+
+def engine_version() -> str:
+    """The version of SQLite in this Python."""
+    return sqlite3.sqlite_version
 
 
 def _connect(path: Path) -> sqlite3.Connection:
