@@ -45,7 +45,7 @@ def main():
         lay_out(target)
     except OSError as error:
         sys.exit(f"{error.filename}: {error.strerror}.")
-    print(f"\nNow run:  python rulith.pyz demo verified-calculation {target}")
+    print(f"\nNow run:  python3 rulith.pyz demo verified-calculation {target}")
 
 
 main()

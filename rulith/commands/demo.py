@@ -30,6 +30,7 @@ from rulith.disk.profiles import Profile, list_profiles
 from rulith.local.gateway import LocalGateway, find_or_start_gateway
 from rulith.local.roles import KeptWorker, line_is_free, start_agent
 from rulith.net.client import HttpClient
+from rulith.procs.archive import running_archive
 from rulith.procs.roles import Event
 
 EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_NOTHING, EXIT_WAITING, EXIT_REFUSED = 0, 1, 2, 10, 11, 13
@@ -265,5 +266,11 @@ def _names_a_file(job_id: str) -> bool:
 
 
 def start_command(home: Home) -> str:
-    program = os.path.basename(sys.argv[0]) or "rulith.pyz"
-    return f"python {program} start --home {home.path}"
+    """What a person types to open the page of this home, from where this program was started."""
+    python = "py" if sys.platform == "win32" else "python3"
+    program = _quoted(sys.argv[0]) if running_archive() is not None else "-m rulith"
+    return f"{python} {program} start --home {_quoted(str(home.path))}"
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if any(letter.isspace() for letter in word) else word

@@ -87,7 +87,7 @@ export function agents(admin, state, work, set, act) {
 
 // --- Connections ---------------------------------------------------------------------------
 
-const workerLines = (id, key, admin) => [`export RULITH_CONNECTION=${id}`, `export RULITH_CONNECTION_KEY=${key}`, `export RULITH_WORK_URL=${admin.gatewayUrl}/work`, "python rulith.pyz worker"];
+const workerLines = (id, key, admin) => [`export RULITH_CONNECTION=${id}`, `export RULITH_CONNECTION_KEY=${key}`, `export RULITH_WORK_URL=${admin.gatewayUrl}/work`, "python3 rulith.pyz worker"];
 
 function keyLines(result, admin) {
   return { title: `Key of ${result.name}`, words: "It is shown this one time. Run a Worker with it in the folder that holds your worker-tools.json:", lines: workerLines(result.id, result.key, admin),
