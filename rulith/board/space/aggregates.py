@@ -22,7 +22,7 @@ from rulith.base.limits import AGGREGATE_GROUPS_MAX, INTEGER_MAX
 from rulith.board.space.nodes import FINDING, Total
 from rulith.rules import builtins
 from rulith.rules.builtins import BUILTINS, same
-from rulith.rules.terms import Atom, Literal, Scalar, normalise, scalar_text
+from rulith.rules.terms import Atom, Scalar, normalise, scalar_text
 
 KINDS = ("sum", "count", "min", "max", "avg")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
@@ -233,11 +233,3 @@ def _number(atom: Atom, arg: str, where: str) -> int | float:
     if not builtins.is_number(value):
         raise Refused("AGGREGATE_NON_NUMERIC", where=where, atom=atom.text(), arg=arg)
     return value  # type: ignore[return-value]
-
-
-def into_literal(definition: Definition) -> Literal:
-    """What an aggregate concludes, as a pattern."""
-    args: dict[str, Scalar] = {definition.into_arg: "?value"}
-    if definition.group_by:
-        args[definition.group_by] = "?group"
-    return Literal(definition.into, tuple((name, args[name]) for name in sorted(args)))

@@ -313,7 +313,8 @@ class Change:
         if self.is_settled:
             return
         self.close()
-        while stale := self._stale():
+        while stale := self.stale_totals():
+            self.moved = {}
             for node_id in stale:
                 self.withdraw(node_id)
             self.close()
@@ -327,16 +328,17 @@ class Change:
                 self.verdicts[node_id] = status
         self.is_settled = True
 
-    def _stale(self) -> list[str]:
+    def stale_totals(self) -> list[str]:
+        """Aggregate nodes whose source facts are no longer those they pinned."""
         space, found = self.space, {}
-        moved, self.moved = self.moved, {}
-        for atom in moved:
+        for atom in self.moved:
             for family_id in space.watched.get(atom.predicate, ()):
-                node_id = space.families[family_id].group_of(atom)
-                if node_id is None or node_id not in space.nodes or space.nodes[node_id].semantic.withdrawn:  # type: ignore[union-attr]
+                family = space.families[family_id]
+                node = space.nodes.get(family.group_of(atom) or "")
+                if node is None or node.semantic.withdrawn:  # type: ignore[union-attr]
                     continue
-                if space.program.holds(atom) != (atom in space.families[family_id].pins):
-                    found[node_id] = None
+                if space.program.holds(atom) != (atom in family.pins):
+                    found[node.id] = None
         return list(found)
 
     def derived_changes(self) -> tuple[dict[Atom, None], dict[Atom, None]]:

@@ -1,9 +1,9 @@
-"""Disputes: what stands in a contradiction or a functional conflict, and what rests on nothing else.
+"""Disputes: what stands in a contradiction or a functional conflict, and what rests on one.
 
-A fact is disputed when it is part of a conflict itself, or when nothing clean stands
-behind it: no statement without disputed evidence, no derivation from clean facts. So it
-does not depend on which derivation happened to be found first. A node is disputed when
-its evidence is.
+The taint follows what the board would show as the reason: the stored derivation of a
+derived fact, the evidence of a stated one (any clean statement of it clears it), the
+members of a total. So `explain` and `disputed` always agree. A node is disputed when its
+evidence is.
 
 Source  the reasoning board, "Contradictions and functional dependencies".
 """
@@ -12,17 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rulith.base.errors import Refused
-from rulith.board.space.nodes import HIDDEN, Node, Total, derived_id, read_derived_id
-from rulith.rules.builtins import same
-from rulith.rules.safety import joins
-from rulith.rules.terms import Atom, Literal, Rule, Scalar, is_variable
+from rulith.board.space.nodes import Node, Total, derived_id, read_derived_id
+from rulith.rules.terms import Atom
 
 if TYPE_CHECKING:
     from rulith.board.space.space import Space
-
-# Other derivations tried before a fact stays disputed: a bound on reading a board full of conflicts.
-RESCUES_MAX = 20_000
 
 
 class Disputes:
@@ -36,7 +30,6 @@ class Disputes:
         for conflict in space.program.functional_conflicts():
             self._direct.update(dict.fromkeys(conflict.atoms))
         self._tainted: dict[Atom, None] | None = None if self._direct else {}
-        self._left = RESCUES_MAX
 
     def covers(self, atom: Atom) -> bool:
         """Is this fact disputed?"""
@@ -49,28 +42,16 @@ class Disputes:
         return bool(self._direct) and self._cites_tainted(node, self._all())
 
     def _all(self) -> dict[Atom, None]:
-        """The tainted facts, once those with a clean derivation beside the stored one were taken out."""
+        """What rests on conflicts; cycles of evidence taint nothing by themselves."""
         if self._tainted is None:
-            rescued: dict[Atom, None] = {}
-            while True:
-                tainted = self._spread(rescued)
-                found = [atom for atom in tainted if atom not in self._direct and self._rescued(atom, tainted)]
-                if not found:
-                    break
-                rescued.update(dict.fromkeys(found))
-            self._tainted = tainted
+            self._tainted = dict(self._direct)
+            work = list(self._direct)
+            while work:
+                for atom in self._dependants(work.pop()):
+                    if atom not in self._tainted and self._falls(atom, self._tainted):
+                        self._tainted[atom] = None
+                        work.append(atom)
         return self._tainted
-
-    def _spread(self, rescued: dict[Atom, None]) -> dict[Atom, None]:
-        """What rests on conflicts, by stored derivations and evidence; cycles of evidence taint nothing by themselves."""
-        tainted = dict(self._direct)
-        work = list(tainted)
-        while work:
-            for atom in self._dependants(work.pop()):
-                if atom not in tainted and atom not in rescued and self._falls(atom, tainted):
-                    tainted[atom] = None
-                    work.append(atom)
-        return tainted
 
     def _dependants(self, atom: Atom) -> list[Atom]:
         """Facts that may rest on this one: concluded from it, counted with it, or citing it."""
@@ -117,43 +98,3 @@ class Disputes:
                 seen[ref] = None
                 work.extend(cited.evidence)
         return False
-
-    def _rescued(self, atom: Atom, tainted: dict[Atom, None]) -> bool:
-        """Is there another derivation, from clean facts alone?"""
-        for node_id in self.space.suppliers.get(atom.predicate, ()):
-            rule = self.space.nodes[node_id].semantic
-            if isinstance(rule, Rule):
-                for head in rule.then:
-                    bound = _bound(head, atom)
-                    if bound is not None and self._derives_clean(rule, bound, tainted):
-                        return True
-        return False
-
-    def _derives_clean(self, rule: Rule, bound: dict[str, Scalar], tainted: dict[Atom, None]) -> bool:
-        body = [literal for literal in rule.when if joins(literal) and literal.predicate != HIDDEN]
-        needed = {name for literal in rule.when for name in literal.variables()}
-        given = {name: value for name, value in bound.items() if name in needed}
-        try:
-            for match in self.space.program.solve(rule.when, given):
-                self._left -= 1
-                if self._left < 0:
-                    return False
-                if all(any(fact not in tainted for fact in self.space.program.matching(literal.under(match))) for literal in body):
-                    return True
-        except Refused:
-            return False        # too wide to search: what is stored decides
-        return False
-
-
-def _bound(head: Literal, atom: Atom) -> dict[str, Scalar] | None:
-    """The values an atom gives a head's variables, or None where the two differ."""
-    if (head.predicate, head.negated, head.names) != (atom.predicate, atom.negated, tuple([n for n, _ in atom.args])):
-        return None
-    found: dict[str, Scalar] = {}
-    for (_, term), (_, value) in zip(head.args, atom.args):
-        if is_variable(term):
-            if not same(found.setdefault(term, value), value):  # type: ignore[arg-type]
-                return None
-        elif not same(term, value):
-            return None
-    return found

@@ -72,6 +72,15 @@ class Total:
     rounded: str | None = None
     withdrawn: bool = False
 
+    def concludes(self) -> Atom | Literal:
+        """The total, or the pattern of one that has no value."""
+        if self.head is not None:
+            return self.head
+        args: dict[str, Scalar] = {self.into_arg: "?value"}
+        if self.group_by:
+            args[self.group_by] = "?group"
+        return Literal(self.into, tuple((name, args[name]) for name in sorted(args)))
+
     def text(self) -> str:
         over = f"{self.source}.{self.value_arg}" if self.value_arg and self.kind != "count" else self.source
         by = f" for {self.group_by}={self.group}" if self.group_by else ""

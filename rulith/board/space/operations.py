@@ -20,7 +20,7 @@ from rulith.board.space import aggregates, critique, gates
 from rulith.board.space.change import Change, fallen_ids, rule_key
 from rulith.board.space.nodes import (
     ACTION, AXIOM, CONFLICT, DERIVED_PREFIX, DERIVED_SUMMARIES, EFFECT_SUMMARY, FACT, FINDING, GOAL, HYPOTHESIS, RESULT,
-    ActionSpec, BatchOptions, Node, OperationResult, Warned, text_member,
+    ActionSpec, BatchOptions, Node, OperationResult, Warned, derived_id, text_member,
 )
 from rulith.board.space.vocabulary import mismatch
 from rulith.rules.builtins import BUILTINS
@@ -133,7 +133,7 @@ def _read(operation: object, index: int, options: BatchOptions) -> Read:
     if not isinstance(operation, Mapping):
         raise Refused("OP_INVALID", where=where, problem="it is not an object")
     op = operation.get("op")
-    if op is None or op == "":
+    if op is None:
         guess = next((name for members, name in GUESSES if all(member in operation for member in members)), None)
         raise Refused("OP_MISSING", where=where, guess=f"; it looks like {guess}" if guess else "", known=", ".join(OPERATIONS))
     if not isinstance(op, str) or op not in OPERATIONS:
@@ -441,10 +441,10 @@ class Batch:
         self._add(read, ACTION, read.action, read.action.name)
 
     def _record_result(self, read: Read) -> None:
-        self.results.append(self._add(read, RESULT, None, "result").id)
+        self.results.append(self._add(read, RESULT, None, "").id)
 
     def _record_conflict(self, read: Read) -> None:
-        self._add(read, CONFLICT, None, "conflict")
+        self._add(read, CONFLICT, None, "")
 
     def _retract_node(self, read: Read) -> None:
         space, target = self.space, read.node_id
@@ -468,6 +468,8 @@ class Batch:
         before = len(change.deltas)
         change.close()
         derived = [ref for ref in going if ref.startswith(DERIVED_PREFIX)]
+        totals = (space.nodes[node_id].semantic.head for node_id in change.stale_totals())  # type: ignore[union-attr]
+        derived += [derived_id(head) for head in totals if head is not None]
         self.retracted[read.index] = ([*removed, *derived], change.deltas[before:])
 
     # --- aggregates -----------------------------------------------------------------------

@@ -86,7 +86,7 @@ def _hypotheses(space: Space) -> list[dict[str, Any]]:
 def _hints(space: Space, desired: Iterable[Literal], with_producers: bool) -> dict[str, Any]:
     desired = tuple(desired)
     found: dict[str, Any] = {}
-    needs = [_need_row(need) for need in hints.needs_via(space, desired)]
+    needs = [_need_row(need, with_producers) for need in hints.needs_via(space, desired)]
     if needs:
         found["needsVia"] = needs
     producers = [_producer_row(producer) for producer in hints.producible_via(space, desired)] if with_producers else []
@@ -95,9 +95,9 @@ def _hints(space: Space, desired: Iterable[Literal], with_producers: bool) -> di
     return found
 
 
-def _need_row(need: hints.Need) -> dict[str, Any]:
+def _need_row(need: hints.Need, with_have: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"rule": need.rule_id, "missing": [atom_json(literal) for literal in need.missing]}
-    if need.have:
+    if need.have and with_have:
         row["have"] = [atom_json(literal) for literal in need.have]
     if need.text:
         row["failing"] = need.text
@@ -116,7 +116,9 @@ def _results(space: Space, disputes: Disputes) -> list[dict[str, Any]]:
     for node in space.of_type(RESULT):
         if any(ref in space.nodes and space.nodes[ref].status == REJECTED for ref in node.evidence):
             continue        # it cites a hypothesis that is refuted now
-        row = {"id": node.id, "label": node.label, "by": node.created_by}
+        row: dict[str, Any] = {"id": node.id, "by": node.created_by}
+        if node.label:
+            row["label"] = node.label
         if disputes.covers_node(node):
             row["disputed"] = True
         rows.append(row)

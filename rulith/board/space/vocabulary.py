@@ -33,7 +33,7 @@ def patterns_of(node: Node) -> list[Literal | Atom]:
     elif isinstance(semantic, Rule):
         found = (*semantic.when, *semantic.then)
     elif isinstance(semantic, Total):
-        found = () if semantic.head is None else (semantic.head,)
+        found = (semantic.concludes(),)
     elif isinstance(semantic, ActionSpec):
         found = (*semantic.preconditions, *semantic.effects)
     elif isinstance(semantic, tuple):

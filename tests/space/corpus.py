@@ -1,0 +1,193 @@
+"""The recorded programs: reading them, feeding them to a Space, comparing what comes out.
+
+Levels, as the corpus states them: *required* and *expected* must agree; *advisory*
+differences are collected and listed with reasons (test_corpus_advisory.py).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+from rulith.base.errors import Refused
+from rulith.board.space import outcome
+from rulith.board.space.gates import read_contracts
+from rulith.board.space.nodes import BatchOptions
+from rulith.board.space.space import Space
+from rulith.rules.program import Limits
+
+FILES = Path(__file__).resolve().parent.parent / "corpus" / "board"
+AT = "2026-01-01T00:00:00.000Z"
+
+
+def scenarios():
+    for path in sorted(FILES.glob("*.json")):
+        for scenario in json.loads(path.read_text("utf-8")):
+            yield path.stem, scenario
+
+
+def is_batches_only(scenario):
+    return all("operations" in batch for batch in scenario["batches"])
+
+
+def minting():
+    numbers = itertools.count(1)
+    return lambda prefix: f"{prefix}#{next(numbers)}"
+
+
+def options_of(batch):
+    given = batch.get("options")
+    if given is None:
+        return BatchOptions()
+    return BatchOptions(
+        given.get("source"), given.get("createdBy", "agent"), given.get("trustTier"),
+        frozenset(given.get("attestedPredicates", ())), read_contracts(given.get("attestedDerivations", ())))
+
+
+def space_for(scenario):
+    rounds = scenario.get("limits", {}).get("max_closure_iterations")
+    return Space("corpus", scenario["id"], limits=Limits(rounds=rounds) if rounds else Limits(), at=AT)
+
+
+class Player:
+    """One scenario on one Space."""
+
+    def __init__(self, scenario):
+        self.scenario = scenario
+        self.space = space_for(scenario)
+        self.mint = minting()
+
+    def batch(self, batch):
+        """The step outcome of an operations batch, without its state."""
+        try:
+            return outcome.accepted(self.space.apply(batch["operations"], options_of(batch), at=AT, mint=self.mint))
+        except Refused as refused:
+            return outcome.rejected(refused)
+
+    def state(self):
+        return outcome.state(self.space)
+
+
+# --- comparing ---------------------------------------------------------------------------
+
+
+def same(one, other):
+    """Equal data: numbers by value with a little tolerance, text and booleans strictly, lists in order."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if type(one) in (int, float) and type(other) in (int, float):
+        return math.isclose(one, other, rel_tol=1e-12, abs_tol=0)
+    return type(one) is type(other) and one == other
+
+
+def unmatched(wanted, got):
+    """(missing, surplus) rows when two lists are compared as sets; empty tuple when they agree."""
+    left = {}
+    for row in got:
+        left.setdefault(coarse(row), []).append(row)
+    missing = []
+    for row in wanted:
+        candidates = left.get(coarse(row), [])
+        place = next((n for n, other in enumerate(candidates) if same(row, other)), None)
+        if place is None:
+            missing.append(row)
+        else:
+            candidates.pop(place)
+    surplus = [row for rows in left.values() for row in rows]
+    return (missing, surplus) if missing or surplus else ()
+
+
+def coarse(value):
+    """A hashable stand-in: whole numbers exactly, fractions to six digits."""
+    if isinstance(value, dict):
+        return tuple(sorted((name, coarse(item)) for name, item in value.items()))
+    if isinstance(value, list):
+        return tuple(map(coarse, value))
+    if isinstance(value, bool) or isinstance(value, str) or value is None:
+        return type(value).__name__, str(value)
+    return "number", f"{float(value):.6e}"
+
+
+def required(state, wanted):
+    """Differences at the level *required*."""
+    found = []
+    for what, one, other in (
+        ("facts", [row[:4] for row in wanted["facts"]], [row[:4] for row in state["facts"]]),
+        ("contradictions", wanted.get("contradictions", []), state.get("contradictions", [])),
+    ):
+        if difference := unmatched(one, other):
+            found.append((what, *difference))
+    for what, member in (("goals", "satisfied"), ("hypotheses", "status")):
+        one = [[row["id"], row[member]] for row in wanted.get(what, [])]
+        other = [[row["id"], row[member]] for row in state.get(what, [])]
+        if not same_nodes(one, other):
+            found.append((what, one, other))
+    one, other = (sorted(map(conflict, s.get("functionalConflicts", [])), key=str) for s in (wanted, state))
+    if not same(one, other):
+        found.append(("functionalConflicts", one, other))
+    return found
+
+
+def same_nodes(one, other):
+    """In board order, where a recorded null stands for a generated id."""
+    return len(one) == len(other) and all(
+        same(a[1:], b[1:]) and (a[0] == b[0] if a[0] is not None else "#" in b[0]) for a, b in zip(one, other))
+
+
+def conflict(row):
+    return [row["predicate"], sorted(map(list, row["key"].items())), sorted(row["values"], key=lambda v: json.dumps(v, sort_keys=True))]
+
+
+def expected(state, wanted):
+    """Differences at the level *expected*: disputes, results, and the ids of rules and actions."""
+    found = []
+    one, other = ([row for row in s["facts"] if row[4:] == ["disputed"]] for s in (wanted, state))
+    if difference := unmatched(one, other):
+        found.append(("disputed", *difference))
+    one, other = ([[r["id"], r.get("label"), r["by"], r.get("disputed", False)] for r in s.get("results", [])] for s in (wanted, state))
+    if not same_nodes(one, other):
+        found.append(("results", one, other))
+    one, other = ([[r["id"], r.get("label")] for r in s.get("recordedConflicts", [])] for s in (wanted, state))
+    if not same_nodes(one, other):
+        found.append(("recordedConflicts", one, other))
+    for what in ("axioms", "actions"):
+        one, other = ([None if i is None or "#" in i else i for i in s.get(what, [])] for s in (wanted, state))
+        if difference := unmatched(one, other):
+            found.append((what, *difference))
+    return found
+
+
+def retracted(step, wanted):
+    """Removed nodes that carry an explicit id, per operation."""
+    one, other = ([[r["index"], sorted(i for i in r["removed"] if i and "#" not in i and not i.startswith("derived:"))]
+                   for r in s.get("retracted", [])] for s in (wanted, step))
+    one, other = ([row for row in rows if row[1]] for rows in (one, other))
+    return [] if one == other else [("retracted", one, other)]
+
+
+def advisory(step, state, wanted_step, wanted):
+    """Differences at the level *advisory*: (what, recorded, ours)."""
+    found = []
+    if wanted_step is not None:
+        one, other = (sorted((w for w in s.get("warnings", [])), key=str) for s in (wanted_step, step))
+        if one != other:
+            found.append(("warnings", one, other))
+        one, other = ([[r["index"], sorted(i or "#" for i in r["removed"])] for r in s.get("retracted", [])] for s in (wanted_step, step))
+        other = [[index, ["#" if "#" in i else i for i in ids]] for index, ids in other]
+        if [[i, sorted(ids)] for i, ids in one] != [[i, sorted(ids)] for i, ids in other]:
+            found.append(("retracted", one, other))
+    if wanted is None:
+        return found
+    for what in ("critique", "vocabulary"):
+        if difference := unmatched(wanted.get(what, []), state.get(what, [])):
+            found.append((what, *difference))
+    for what, members in (("goals", ("needsVia", "producibleVia", "selfSealed")), ("hypotheses", ("needsVia", "instances"))):
+        for one, other in zip(wanted.get(what, []), state.get(what, [])):
+            for member in members:
+                if not same(one.get(member), other.get(member)):
+                    found.append((f"{what}.{member}", one.get(member), other.get(member)))
+    return found
