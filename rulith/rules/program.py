@@ -145,6 +145,23 @@ class Tx:
         """
         return Delta(self._engine, close(self._engine))
 
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Changes inside are taken back when the block ends, whatever happened there. Trials nest.
+
+        Everything before must be closed: what is pending belongs to no trial. Facts only;
+        rules stay as they are.
+        """
+        engine = self._engine
+        assert not engine.has_pending(), "close before a trial"
+        outer, engine.journal = engine.journal, None
+        journal = Journal(engine)
+        try:
+            yield
+        finally:
+            journal.undo()
+            engine.journal = outer
+
 
 class Program:
     """Facts and rules, closed."""
