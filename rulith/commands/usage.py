@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-START = """rulith start [--home DIR] [--port N] [--gateway URL] [--no-browser]
+START = """rulith start [--home DIR] [--port N] [--no-browser]
 
 Opens the workbench in the browser: starts the gateway and the Worker of each profile,
 and an Agent by its button. Plain `rulith` and `rulith setup` do the same.
 
   --home DIR      where everything is kept (RULITH_HOME, else ~/.rulith)
   --port N        workbench port on loopback (default 7780)
-  --gateway URL   use this gateway instead of starting one
+  --gateway URL   a gateway elsewhere: not in this release
   --no-browser    print the address only
 """
 
@@ -34,7 +34,7 @@ a profile of the home.
   --insecure-http          allow a gateway over plain http beyond this machine
   --json                   print one result object on stdout
   --quiet                  no progress on stderr
-  --serve                  HTTP service on loopback
+  --serve                  not in this release
 
 Exit: 0 completed, 1 error, 2 usage, 3 credential rejected, 4 replaced, 5 history,
 10 nothing to do, 11 waiting for a person, 12 stuck, 13 refused, 14 unreachable,
@@ -52,7 +52,7 @@ Serves one Connection: polls the gateway, runs the Tools of the Manifest, report
 
 Exit: 0 normal stop, 2 configuration, 3 credential rejected, 1 error.
 """),
-    "gateway": ("run the authority by itself", """rulith gateway [--home DIR] [--listen HOST:PORT] [--store sqlite:PATH]
+    "gateway": ("run the authority by itself", """rulith gateway [--home DIR] [--listen HOST:PORT]
 
 Serves the Agent surface at /mcp, the Worker line at /work and the Console at /console/.
 `start` runs one by itself; this is for a gateway that stands alone.

@@ -21,7 +21,7 @@ Without a model, a run with a named Case Type is driven by rule alone.
   --json                   print one result object on stdout
   --quiet                  no progress on stderr
   --insecure-http          allow a gateway over plain http beyond this machine
-  --serve                  HTTP service on loopback
+  --serve                  not in this release
 
 RULITH_URL and RULITH_TOKEN replace the profile. RULITH_MODEL_URL, RULITH_MODEL and
 RULITH_MODEL_KEY configure a model.
