@@ -11,6 +11,7 @@ Knows nothing of operations, gates or who asks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -84,14 +85,33 @@ class Change:
 
     def undo(self) -> None:
         """Take everything back, newest first. Dictionary order is not restored: `seq` orders nodes."""
-        for book, key, old in reversed(self._journal):
+        self._back_to(0, self._seq)
+
+    def _back_to(self, place: int, seq: int) -> None:
+        for book, key, old in reversed(self._journal[place:]):
             if old is _ABSENT:
                 book.pop(key, None)
             else:
                 book[key] = old
-        self.space.seq = self._seq
+        del self._journal[place:]
+        self.space.seq = seq
         self.space.version += 1
         self.space.signatures.clear()
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """Whatever happens inside is taken back when the block ends. Trials nest; what came before is settled first."""
+        self.settle()
+        place, seq, deltas = len(self._journal), self.space.seq, len(self.deltas)
+        told = dict(self.verdicts), dict(self.withdrawn), dict(self.moved)
+        try:
+            with self.tx.trial():
+                yield
+        finally:
+            self._back_to(place, seq)
+            del self.deltas[deltas:]
+            self.verdicts, self.withdrawn, self.moved = told
+            self.is_settled = True
 
     # --- nodes -------------------------------------------------------------------------
 
