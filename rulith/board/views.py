@@ -175,18 +175,20 @@ class Viewer:
     # --- parts that are cached by what they read ---------------------------------------
 
     def _leaves(self, case: Case) -> list[dict]:
-        state = self.state
-        read = state.depends((ACCEPTANCE_MET,)) if not case.is_exploration else None
-        needs = (case, state.versions_of(read) if read is not None else state.revision, state.rules_version)
-        return state.cached(("leaves", case.case_id), needs, lambda: leaves(state, case))
+        return self.state.cached(("leaves", case.case_id), self._read_by_leaves(case), lambda: leaves(self.state, case))
 
     def _gaps(self, case: Case, rows: list[dict], policy: Policy) -> list[dict]:
-        state = self.state
         if all(row["met"] for row in rows):
             return _NO_GAPS
-        read = state.depends((ACCEPTANCE_MET,)) if not case.is_exploration else None
-        needs = (case, state.versions_of(read) if read is not None else state.revision, state.rules_version, policy.version)
-        return state.cached(("gaps", case.case_id), needs, lambda: case_gaps(state, case, rows, policy))
+        needs = (*self._read_by_leaves(case), policy.version)
+        return self.state.cached(("gaps", case.case_id), needs, lambda: case_gaps(self.state, case, rows, policy))
+
+    def _read_by_leaves(self, case: Case) -> tuple:
+        """What leaves and gaps of a live Case depend on: of the Case itself only what never changes while it lives."""
+        state = self.state
+        if case.is_exploration:
+            return state.revision, state.rules_version
+        return state.versions_of(state.depends((ACCEPTANCE_MET,))), state.rules_version
 
     def _actions(self, live: Sequence[Case], policy: Policy, profile: Mapping | None) -> list[dict]:
         running = tuple(case for case in live if case.status == RUNNING)

@@ -44,6 +44,10 @@ class Held:
     descriptors: list[dict]
     polled: bool = False        # False for a hold that only the last run's fence speaks for
 
+    def is_under(self, fence: dict) -> bool:
+        """Whether the Registry's fence record still names this hold's instance and generation."""
+        return fence["generation"] == self.fence.generation and fence["workerId"] == self.fence.worker_id
+
 
 class WorkerLine:
     """Serves /work. `lease` is the window policy; `poll_hold_s` how long an empty Poll is held."""
@@ -69,7 +73,9 @@ class WorkerLine:
 
     def live_tools(self) -> tuple[dict[str, dict[str, str]], object]:
         """Connection id -> {Tool id: digest} of the lines that are live now, and a value that changes with it."""
-        live = {each: held.tools for each, held in self._held.items() if held.polled and self._is_live(each)}
+        now_s, connections = self.authority.clock.monotonic_s(), self.authority.registry.connections
+        live = {each: held.tools for each, held in self._held.items()
+                if held.polled and held.until_s > now_s and held.is_under(connections[each]["fence"])}
         return live, (self._version, tuple(live))
 
     def line(self, connection_id: str) -> dict:
@@ -186,10 +192,11 @@ class WorkerLine:
             if self._fence(connection_id) != admission.fence:
                 raise Refused("worker_lease_superseded")
             rows = self._work.dispatch(holder, self._held[connection_id].tools)
-            await self.authority.settled()
             left = deadline - loop.time()
             if rows or left <= 0 or request.is_client_gone() or self.authority.closing:
+                await self.authority.settled()
                 return {"accepted": True, "lease": self._extend(connection_id), "payload": {"work": rows}}
+            # No await between looking and waiting: a call admitted in between would be heard of by nobody.
             agent_id = self.authority.registry.connection(connection_id)["agentId"]
             await self.authority.wait_change((agent_id, connection_id), left)
 

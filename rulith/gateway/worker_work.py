@@ -16,7 +16,7 @@ from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json
 from rulith.base.limits import (INLINE_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_RETENTION_MS, OBJECTS_BYTES_MAX)
 from rulith.board.operations import CLAIMED, DISPATCHED, DONE, FAILED, REFUSED, Operation
-from rulith.gateway.authority import Authority
+from rulith.gateway.authority import AgentState, Authority
 from rulith.wire.digests import adapter_digest, request_digest_of_row, result_digest
 from rulith.wire.grant import Grant, expected_grant, sign_grant, verify_grant
 from rulith.wire.lease import Fence
@@ -62,12 +62,17 @@ class WorkerWork:
     def dispatch(self, holder: Holder, tools: dict[str, str]) -> list[dict]:
         """The rows this holder may claim now; their dispatch records are staged, so wait for the commit before sending."""
         rows = []
-        for agent_id, state in self.authority.agents.items():
-            for operation in state.operations.awaiting_worker(holder.connection_id):
-                row = self._offer(holder, tools, agent_id, operation)
-                if row is not None:
-                    rows.append(row)
+        agent_id, state = self._agent(holder)
+        for operation in state.operations.awaiting_worker(holder.connection_id) if state is not None else ():
+            row = self._offer(holder, tools, agent_id, operation)
+            if row is not None:
+                rows.append(row)
         return rows
+
+    def _agent(self, holder: Holder) -> tuple[str, AgentState | None]:
+        """The one Agent whose Actions this Connection serves; its state is None once it was removed."""
+        agent_id = self.authority.registry.connection(holder.connection_id)["agentId"]
+        return agent_id, self.authority.agents.get(agent_id)
 
     def _offer(self, holder: Holder, tools: dict[str, str], agent_id: str, operation: Operation) -> dict | None:
         plan = operation.plan
@@ -119,10 +124,10 @@ class WorkerWork:
         return {"accepted": True}
 
     def _find(self, holder: Holder, invocation: str) -> tuple[str, Operation]:
-        for agent_id, state in self.authority.agents.items():
-            operation = state.operations.by_invocation(invocation)
-            if operation is not None and operation.plan["connectionId"] == holder.connection_id:
-                return agent_id, operation
+        agent_id, state = self._agent(holder)
+        operation = state.operations.by_invocation(invocation) if state is not None else None
+        if operation is not None and operation.plan["connectionId"] == holder.connection_id:
+            return agent_id, operation
         raise Refused("not_dispatchable", work=invocation[:80])
 
     def _check_grant(self, holder: Holder, agent_id: str, operation: Operation, token: str) -> Grant:
