@@ -244,7 +244,7 @@ def test_batch_operations_and_board_words_are_all_listed() -> None:
 def test_limits_are_the_ones_in_force() -> None:
     text = section("docs/board.md", "Limits")
     for value in (limits.FACTS_MAX, limits.DERIVED_MAX, limits.RULES_MAX, limits.RULE_BODY_MAX, limits.JOIN_BINDINGS_MAX,
-                  limits.CLOSURE_ROUNDS_MAX, limits.BATCH_OPERATIONS_MAX):
+                  limits.CLOSURE_ROUNDS_MAX, limits.CLOSURE_STEPS_MAX, limits.ARGUMENTS_MAX, limits.BATCH_OPERATIONS_MAX):
         assert f"{value:,}" in text, value
     board = text_of("docs/board.md")
     for value in (AGGREGATE_MEMBERS_MAX, NODES_MAX, limits.STRING_BYTES_MAX):
