@@ -35,6 +35,7 @@ PIPELINE_BYTES_MAX = 65_536      # requests that wait while one is answered
 # The Board
 BATCH_OPERATIONS_MAX = 500
 STRING_BYTES_MAX = 65_536        # one scalar on a Board
+ARGUMENTS_MAX = 128              # of one atom; its relation is compiled column by column
 FACTS_MAX = 200_000
 DERIVED_MAX = 500_000
 RULES_MAX = 5_000

@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator
 
 from rulith.base.canonical import canonical_text, sha256_hex
 from rulith.base.clock import Clock, seconds_of, stamp
-from rulith.base.errors import Unknown
+from rulith.base.errors import Refused, Unknown
 from rulith.base.ids import mint
 from rulith.board.board import Board
+from rulith.board.machine import Machine
 from rulith.board.operations import Operations
 from rulith.board.registry import Registry
 from rulith.board.shapes import Outcome, Policy
@@ -138,7 +139,7 @@ class Authority:
     def command_registry(self, command: dict) -> Outcome:
         """Run one Registry command; its row is staged. Raises Refused with nothing changed."""
         at = self.at(GATEWAY_CHAIN)
-        outcome = self.registry.execute(command, at=at, mint=draw)
+        outcome = self._executed(self.registry, GATEWAY_CHAIN, command, at)
         self._stage(GATEWAY_CHAIN, REGISTRY, outcome.row, at)
         for agent_id in self.registry.agent_ids():
             if agent_id not in self.agents:
@@ -150,7 +151,7 @@ class Authority:
         state, at = self.agents[agent_id], self.at(agent_id)
         # Law sees the command as the ledger will give it back, members in canonical order, so
         # that nothing can depend on an order that a replay does not have.
-        outcome = state.board.execute(json.loads(canonical_text(command)), at=at, mint=draw)
+        outcome = self._executed(state.board, agent_id, json.loads(canonical_text(command)), at)
         row = self._stage(agent_id, BOARD, outcome.row, at)
         state.note(row.seq, at, outcome.affected_cases)
         return outcome
@@ -161,7 +162,7 @@ class Authority:
         lazily  no answer depends on it, so it rides the next commit instead of causing one
         """
         state, at = self.agents[agent_id], self.at(agent_id)
-        outcome = state.operations.execute(command, at=at, mint=draw)
+        outcome = self._executed(state.operations, agent_id, command, at)
         row = self._stage(agent_id, OPERATION, outcome.row, at, lazily=lazily)
         self._note_operation(state, row, outcome)
         return outcome
@@ -174,6 +175,16 @@ class Authority:
         """Stage a Case's signed Terminal Receipt."""
         row = self._stage(agent_id, RECEIPT, document, self.at(agent_id))
         self.agents[agent_id].receipts[document["case"]["caseId"]] = row.seq
+
+    def _executed(self, machine: Machine, chain: str, command: dict, at: str) -> Outcome:
+        try:
+            return machine.execute(command, at=at, mint=draw)
+        except Refused:
+            raise
+        except Exception:
+            # It may have moved before the bug struck, and then it would go on holding what no row says.
+            self.turns.abandon("a command failed inside", doubted=chain)
+            raise
 
     def _note_operation(self, state: AgentState, row, outcome: Outcome) -> None:
         state.note(row.seq, row.at, list(outcome.affected_cases))

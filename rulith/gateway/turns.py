@@ -91,8 +91,13 @@ class Turns:
         if waiting is not None and not waiting.done():
             waiting.set_result(None)
 
-    def abandon(self, why: str) -> None:
-        """A bug struck while changes were staged: none of this turn's may be kept half done."""
+    def abandon(self, why: str, *, doubted: str | None = None) -> None:
+        """A bug struck while changes were staged: none of this turn's may be kept half done.
+
+        doubted  the chain whose machine it struck, which may hold more than was staged
+        """
+        if doubted is not None:
+            self._touched.add(doubted)
         if self._touched:
             waiting, self._waiting = self._waiting, None
             self._drop(waiting, Unknown("turn_abandoned", why))

@@ -260,6 +260,10 @@ class Connection(asyncio.Protocol, Presence):
         if event.http_version not in (b"1.1", b"1.0"):
             self._refuse(505, "this is not an HTTP/1.1 request")
             return
+        if "transfer-encoding" in request.headers and ("content-length" in request.headers or event.http_version == b"1.0"):
+            # Two framings of one body: what one reader calls its end, another calls the next request (RFC 9112 §6.1).
+            self._refuse(400, "its body is framed in two ways")
+            return
         size = len(event.target) + sum([len(name) + len(value) + 4 for name, value in rows])
         if size > limits.header_bytes_max:
             self._refuse(431, f"the request's header is over {limits.header_bytes_max} bytes")

@@ -19,7 +19,7 @@ from typing import Any, Union
 
 from rulith.base.canonical import canonical_text, number_text
 from rulith.base.errors import Refused
-from rulith.base.limits import INTEGER_MAX, STRING_BYTES_MAX
+from rulith.base.limits import ARGUMENTS_MAX, INTEGER_MAX, STRING_BYTES_MAX
 
 Scalar = Union[str, bool, int, float]
 Arguments = tuple[tuple[str, Scalar], ...]
@@ -231,11 +231,13 @@ def _number_or_text(text: str) -> Scalar:
 
 
 def read_arguments(args: Mapping[str, object] | None, where: str) -> Arguments:
-    """JSON arguments, normalised and in order of name. Raises Refused ATOM_INVALID."""
+    """JSON arguments, normalised and in order of name. Raises Refused: ATOM_INVALID, resource_limit."""
     if args is None:
         return ()
     if not isinstance(args, Mapping):
         raise Refused("ATOM_INVALID", where=where, problem="`args` is not an object of named values")
+    if len(args) > ARGUMENTS_MAX:
+        raise Refused("resource_limit", what=f"the number of arguments of {where}", value=len(args), limit=ARGUMENTS_MAX)
     for name in args:
         if not isinstance(name, str):
             raise Refused("ATOM_INVALID", where=where, problem=f"the argument name {name!r} is not text")
