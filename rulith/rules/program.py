@@ -173,7 +173,12 @@ class Program:
 
     @property
     def limits(self) -> Limits:
+        """In force from the next change on; what is there already stays."""
         return self._engine.limits
+
+    @limits.setter
+    def limits(self, limits: Limits) -> None:
+        self._engine.limits = limits
 
     @property
     def steps(self) -> int:
