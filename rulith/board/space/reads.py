@@ -49,6 +49,7 @@ class Reads:
     families       aggregate id -> Family; family_nodes: aggregate id -> its axioms
     watched        source predicate -> aggregate ids
     version        moves with every change; answers may be cached by it
+    prints         node id -> (the node, its digest): what makes a revision cheap to ask for
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -68,6 +69,7 @@ class Reads:
         self.signatures: dict[str, Signature] = {}
         self.seq = 0
         self.version = 0
+        self.prints: dict[str, tuple[Node, int]] = {}
         self._views: tuple[int, list[FactView]] = (-1, [])
 
     # --- nodes -------------------------------------------------------------------------
