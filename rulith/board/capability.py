@@ -256,7 +256,7 @@ class CapabilityReader:
                     if head.predicate in self.predicates else []
                 if missing:
                     self.bad(f"{place}.then[{number}].args", f"{', '.join(missing)} is missing")
-            if not then:
+            if not then and not row.get("then"):       # a wrong conclusion has been named already
                 self.bad(f"{place}.then", "a rule concludes something")
             found.append(Rule(f"{self.id}@{version}/{rule_id}", label, when, then))
         return tuple(found)

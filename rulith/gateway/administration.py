@@ -19,6 +19,7 @@ from rulith.base.errors import Refused
 from rulith.base.ids import mint, mint_token
 from rulith.base.json_places import Places
 from rulith.base.json_text import read_json
+from rulith.base.limits import CAPABILITY_BYTES_MAX
 from rulith.board.capability_check import check_capability
 from rulith.board.differences import capability_changes
 from rulith.board.shapes import Source
@@ -32,6 +33,13 @@ from rulith.gateway.worker_line import WorkerLine
 from rulith.wire.lease import Fence
 
 NAME_CHARS_MAX = 64
+
+
+def _read_file(text: str) -> object:
+    """The parsed Capability file. Raises Refused: resource_limit, bad_json, number_out_of_range."""
+    if len(text) > CAPABILITY_BYTES_MAX:
+        raise Refused("resource_limit", what="the length of the Capability file", value=len(text), limit=CAPABILITY_BYTES_MAX)
+    return read_json(text, "the Capability file")
 
 
 class Administration:
@@ -53,7 +61,7 @@ class Administration:
         {problems: [{place, problem, line}]}, or {problems: [], release, installed, changes, conflicts}
         """
         try:
-            document = read_json(text, "the Capability file")
+            document = _read_file(text)
         except Refused as refusal:
             return {"problems": [{"place": "the file", "problem": refusal.happened, "line": 1}]}
         release, problems = check_capability(document)
@@ -79,7 +87,7 @@ class Administration:
 
     async def install_capability(self, text: str, shown: str, replaces: str, by: dict) -> dict:
         """Install the file whose digest was shown, in place of the Release that it was compared with, on every Agent's Board."""
-        document = read_json(text, "the Capability file")
+        document = _read_file(text)
         if not isinstance(document, dict) or digest(document) != shown:
             raise Refused("capability_not_as_shown")
         known = self.authority.registry.releases.get(str(document.get("id")), {"digest": "", "version": "none"})

@@ -51,7 +51,13 @@ function capabilities(admin, state, work, set, act) {
   ];
 }
 
+const FILE_BYTES_MAX = 512 * 1024;
+
 async function choose(file, set, act) {
+  if (file.size > FILE_BYTES_MAX) {
+    set({ check: { name: file.name, problems: [{ line: 1, place: "the file", problem: `it has ${file.size} bytes, more than ${FILE_BYTES_MAX}` }] } });
+    return;
+  }
   const text = await file.text();
   const answer = await act("capability-check", { text });
   if (answer) set({ check: { name: file.name, text, ...answer.result } });
