@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rulith.board.space import hints
+from rulith.board.space import hints, tiers
 from rulith.board.space.nodes import ACTION, FINDING, GOAL, ActionSpec, Node, derived_id
 from rulith.rules import builtins
 from rulith.rules.builtins import ARITHMETIC, BUILTINS, COMPARISONS
@@ -62,7 +62,12 @@ def _goals(space: Space) -> Iterator[Remark]:
 
 def _findings(space: Space) -> Iterator[Remark]:
     for atom in space.program.facts(FINDING):
-        if not atom.negated and not space.program.is_derived(atom):
+        if atom.negated:
+            continue
+        if space.program.is_derived(atom):
+            if not tiers.grounding(space, atom).by_tier:
+                yield Remark("ungrounded_finding", derived_id(atom), f"{atom.text()} is concluded from no fact at all")
+        else:
             for node in space.supporting(atom)[:1]:
                 if not node.effect:
                     yield Remark("asserted_finding", node.id, f"{atom.text()} is claimed; let a rule conclude it")
