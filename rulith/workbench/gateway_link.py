@@ -10,12 +10,12 @@ Source  the gateway's local API (`/local`)
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from urllib.parse import urlencode
 
 from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Refused
+from rulith.local.gateway import read_answer
 from rulith.net.client import HttpClient, NetFailed
 
 READ_TIMEOUT_S = 15.0
@@ -61,7 +61,7 @@ class GatewayLink:
         except NetFailed as problem:
             raise Refused("gateway_not_ready", problem=problem.detail) from None
         self.heard_at = stamp(self._clock.wall_s())
-        return _read(path, answer.status, answer.body)
+        return read_answer(path, answer.status, answer.body)
 
     async def watch(self, on_state: Callable[[dict], None], on_silence: Callable[[str], None]) -> None:
         """Tell each new state of the gateway, and each silence, until cancelled."""
@@ -100,18 +100,3 @@ class GatewayLink:
         finally:
             asking.cancel()
             moving.cancel()
-
-
-def _read(path: str, status: int, body: bytes) -> dict:
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError) as problem:
-        raise Refused("gateway_answer", path=path, problem=f"status {status}, {problem}") from None
-    if not isinstance(value, dict):
-        raise Refused("gateway_answer", path=path, problem=f"status {status}, no object")
-    if status == 200:
-        return value
-    happened = next((value[key] for key in ("happened", "teaching", "error", "message") if isinstance(value.get(key), str)),
-                    f"The gateway answered {status}.")
-    todo = value["next"] if isinstance(value.get("next"), str) else ""
-    raise Refused("gateway_refused", happened=happened, todo=todo)
