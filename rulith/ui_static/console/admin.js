@@ -71,7 +71,7 @@ function installed(row, state) {
     row.summary ? h("p", {}, row.summary) : null,
     h("p", { class: "quiet" }, `Installed by ${row.by}, `, when(row.at, state.now)),
     h("p", { class: lacking.length ? "is-waiting" : "is-done" }, lacking.length ? `◐ ${lacking.length} of its ${row.actions.length} Actions are not set up yet` : "● All of its Actions are set up"),
-    h("details", { open: lacking.length > 0 }, h("summary", {}, "Case Types and Actions"),
+    h("details", { id: `about-${row.id}`, open: lacking.length > 0 }, h("summary", {}, "Case Types and Actions"),
       h("ul", { class: "inner" }, (row.caseTypes || []).map((each) => h("li", {}, h("code", {}, each.id), ` ${each.title} · key ${Object.keys(each.businessKey).join(", ")} · ${each.open} open`))),
       h("ul", { class: "inner" }, (row.actions || []).map((each) => h("li", {}, h("code", {}, each.id.slice(row.id.length + 1)),
         each.tool ? ` ${each.kind} by ` : " on the Board", each.tool ? h("code", {}, each.tool) : null, each.decision ? " · a person decides first" : "",
@@ -121,7 +121,7 @@ function tools(admin, state, work, set, act) {
         h("h2", { id: `tools-${connection.id}` }, connection.name),
         h("p", { class: "quiet" }, connection.line.state === "online" ? "A Worker is on the line." : "No Worker is on the line, so only what is locked shows. Start one to see what it offers."),
         connection.tools.length ? h("ul", {}, first.map(draw)) : h("p", { class: "quiet" }, "No Tool is offered or locked here yet."),
-        rest.length ? h("details", { class: "rest", open: !first.length }, h("summary", {}, `${rest.length} more that no installed Action uses`), h("ul", {}, rest.map(draw))) : null);
+        rest.length ? h("details", { id: `rest-${connection.id}`, class: "rest", open: !first.length }, h("summary", {}, `${rest.length} more that no installed Action uses`), h("ul", {}, rest.map(draw))) : null);
     })];
 }
 
@@ -132,7 +132,7 @@ function tool(row, connection, users, act) {
     h("h3", { class: "mono" }, row.id),
     h("p", {}, h("span", { class: mood }, words), h("span", { class: "quiet" }, ` · ${row.kind} · digest ${row.state === "changed" ? `${short(row.lockedDigest)} → ${short(row.digest)}` : short(row.digest || row.lockedDigest)}`)),
     users.length ? h("p", {}, "Used by ", users.flatMap((each, index) => [index ? ", " : "", h("code", {}, each)])) : h("p", { class: "quiet" }, "No installed Action uses it."),
-    h("details", { open: row.state === "changed" }, h("summary", {}, row.state === "changed" ? "What differs" : "What it takes and returns"), lines(row.lines),
+    h("details", { id: `tool-${connection.id}-${row.id}-${row.state}`, open: row.state === "changed" }, h("summary", {}, row.state === "changed" ? "What differs" : "What it takes and returns"), lines(row.lines),
       row.state === "changed" && row.lines.every(([sign]) => sign === " ") ? h("p", {}, "What it takes and returns is the same; what differs is how the Worker runs it (its program, environment or limits), which its Tool Manifest shows.") : null),
     h("div", { class: "buttons" },
       row.state === "offered" ? h("button", { type: "button", class: users.length ? "primary" : null, "aria-label": `Lock ${row.id}`, onclick: () => lock(`Locked ${row.id}.`) }, "Lock this definition") : null,

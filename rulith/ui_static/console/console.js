@@ -56,6 +56,7 @@ function draw(force = false, blank = []) {
   if (!force && now === drawn) return;
   drawn = now;
   const typed = new Map([...main.querySelectorAll(KEPT)].filter((el) => !blank.includes(el.id)).map((el) => [el.id, [el.value, el.checked]]));
+  const unfolded = new Map([...main.querySelectorAll("details[id]")].map((el) => [el.id, el.open]));
   const focused = document.activeElement && document.activeElement.id;
   main.replaceChildren(...[content()].flat(Infinity).filter(Boolean));
   for (const [id, [value, checked]] of typed) {
@@ -63,6 +64,7 @@ function draw(force = false, blank = []) {
     if (el && el.type === "checkbox") el.checked = checked;
     else if (el && value) el.value = value;
   }
+  for (const [id, open] of unfolded) { const el = document.getElementById(id); if (el) el.open = open; }
   const again = focused && document.getElementById(focused);
   if (again) again.focus(); else if (!state.signedIn) { const first = main.querySelector("[autofocus]"); if (first) first.focus(); }
 }
