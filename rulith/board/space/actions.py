@@ -234,8 +234,12 @@ def apply_within(change: Change, node: Node) -> Application:
     """The same in an open change."""
     space, spec = change.space, spec_of(node)
     match = match_of(space, spec.preconditions)
-    if not match.holds:
-        return Application(node.id, spec.name, False, match)
+    return apply_match(change, node, match) if match.holds else Application(node.id, spec.name, False, match)
+
+
+def apply_match(change: Change, node: Node, match: Match) -> Application:
+    """The same under a match that was chosen."""
+    space, spec = change.space, spec_of(node)
     bound, before = _bound(match), len(change.deltas)
     done = perform(change, node, bound)
     event = record_event(change, node, bound, done)
