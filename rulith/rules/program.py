@@ -168,6 +168,7 @@ class Program:
 
     def __init__(self, limits: Limits = Limits()) -> None:
         self._engine = Engine(limits)
+        self.asked = 0      # join steps taken by `solve`, for those who bound a search
         self._queries: dict[tuple, Query] = {}
         self._disputes: explain.Disputes | None = None
 
@@ -278,9 +279,13 @@ class Program:
         try:
             numbers = tuple([engine.values.intern(given[name]) for name in query.given])
             most = _RESULTS_MAX if limit is None else max(limit, 1)
-            found, _ = query.run(numbers, engine.values, most, engine.limits.bindings)
+            found, steps = query.run(numbers, engine.values, most, engine.limits.bindings)
+            self.asked += steps
             names, of = query.body.variables[len(query.given):], engine.values.of
             answers = [{**given, **{name: of[value] for name, value in zip(names, row)}} for row in found]
+        except Refused:
+            self.asked += engine.limits.bindings
+            raise
         finally:
             engine.values.forget(mark)
         return iter(answers)
