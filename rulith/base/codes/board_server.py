@@ -28,7 +28,7 @@ CODES: dict[str, tuple[str, str]] = {
         "Close each of these gates with facts, rules and a recorded result, then complete it. Nothing was applied.",
     ),
     "ACTION_UNKNOWN": ("No action {action!r} is declared on this Board.", "{instead} Nothing was applied."),
-    "ACTION_AMBIGUOUS": (
+    "ACTION_BINDINGS": (
         "{action!r} can be bound in more than one way: {bindings}.",
         "Give `args` the values that leave one way, such as {example}. Nothing was applied.",
     ),
