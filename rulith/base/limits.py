@@ -94,3 +94,24 @@ SPACE_EVIDENCE_MAX = 10_000      # references of one node
 AGGREGATE_GROUPS_MAX = 10_000
 EXPLAIN_DEPTH_MAX = 64
 EXPLAIN_NODES_MAX = 2_000
+ACTION_CANDIDATES_MAX = 10_000   # matches of one action that are counted; more is "at least this many"
+PLAN_STEPS_MAX = 256             # steps of one plan
+PLAN_DEPTH_MAX, PLAN_BEAM_MAX, REPAIR_DEPTH_MAX = 64, 256, 64    # what a caller may ask for
+PLAN_TRIALS_MAX = 20_000         # action applications one search may try
+SEARCH_WORK_MAX = 20_000_000     # join steps of one search or solution, trials taken back included
+SOLVE_NODES_MAX = 100_000        # attempts of one solution
+SOLVE_VARIABLES_MAX = 200        # each is one trial inside the last
+SLICE_FACTS, SLICE_FINDINGS = 60, 40
+GRAPH_EDGES_MAX = 50_000
+WHAT_IF_TRIALS_MAX = 200         # changes that one "what would change it" tries out
+WHAT_IF_SET_MAX = 16             # facts retracted together before it gives up
+
+# `rulith board`, the server
+SPACES_MAX = 1_000
+BOARD_MESSAGE_BYTES_MAX = 8 * 2**20  # one message: a batch may bring a whole table
+BOARD_SESSIONS_MAX = 1_024           # of HTTP clients that opened by initialize; the longest unused one goes first
+BOARD_LISTENS_MAX = 256              # open listen streams
+BOARD_CALLS_WAITING_MAX = 64         # calls of one stdio client; reading waits until one is answered
+BOARD_TEXT_BYTES_MAX = 24_576        # one answer: about 6,000 tokens
+BOARD_ANSWER_S = 10.0                # a call that takes longer gets signs of life on an event stream
+TASK_LEAVES_MAX = 200                # of one declared task
