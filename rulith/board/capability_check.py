@@ -47,7 +47,7 @@ def check_capability(document: object) -> tuple[Release | None, list[Problem]]:
     problems = reader.problems
     if release is None:
         return None, problems
-    _check_engine(release, problems)
+    problems += _not_for_what_was_misread(_engine_problems(release), problems)
     _check_case_types_named(release, problems)
     if not problems:
         _run_examples(release, problems)
@@ -65,7 +65,13 @@ def read_release(document: object) -> Release:
     return release
 
 
-def _check_engine(release: Release, problems: list[Problem]) -> None:
+def _not_for_what_was_misread(found: list[Problem], known: list[Problem]) -> list[Problem]:
+    """Those of `found` about an item in which nothing was wrong before: a dropped literal leaves its rule unsafe too."""
+    return [each for each in found if not any(other.place == each.place or other.place.startswith(each.place + ".") for other in known)]
+
+
+def _engine_problems(release: Release) -> list[Problem]:
+    problems: list[Problem] = []
     places = {rule.id: f"rules[{index}]" for index, rule in enumerate(release.rules)}
     for index, acceptance in enumerate(release.acceptance):
         places[acceptance_rule_id(release, acceptance)] = f"acceptance[{index}]"
@@ -90,6 +96,7 @@ def _check_engine(release: Release, problems: list[Problem]) -> None:
             tx.close()
     except Refused as refusal:
         problems.append(Problem("rules", refusal.happened))
+    return problems
 
 
 def _check_case_types_named(release: Release, problems: list[Problem]) -> None:
