@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
-from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX
+from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
 from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.workbench import calculation, jobs
 from rulith.workbench.bench import Workbench
@@ -57,7 +57,8 @@ class Api:
 
     def head_check(self, request: Request) -> Response | None:
         """Who asks, before a body is read."""
-        request.body_bytes_max = LOCAL_API_BODY_BYTES_MAX
+        # the gateway judges what its own Console may be sent; a Capability file is larger than any form
+        request.body_bytes_max = REQUEST_BODY_BYTES_MAX if request.path.startswith(CONSOLE) else LOCAL_API_BODY_BYTES_MAX
         try:
             self.gate.check_place(request)
             if request.path in ("/", "/api/token", ICON):
