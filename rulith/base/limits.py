@@ -10,7 +10,7 @@ JSON_DEPTH_MAX = 64              # deeper nesting is an attack on the reader, no
 LOCAL_API_BODY_BYTES_MAX = 65_536
 CAPABILITY_BYTES_MAX = 512 * 1024    # a Capability file; quoted in a request body it stays under one MiB
 RECEIPT_BYTES_MAX = 64 * 2**20        # a proof bundle; thousands of premises stay far below
-RECEIPT_DEPTH_MAX = 512              # two levels for each step of a proof, which is cut at 64
+RECEIPT_DEPTH_MAX = 256              # two levels for each step of a proof, which is cut at 64 steps
 ARCHIVE_BYTES_MAX = 64 * 2**20       # the running file; ours is about one MiB
 CONTROL_LINE_BYTES_MAX = 1 * 2**20   # settings or a control message on a role's stdin
 EVENT_LINE_BYTES_MAX = 1 * 2**20     # one event on a role's stdout; display copies inside are cut at 32 KiB
@@ -69,6 +69,10 @@ PASSPHRASE_CHARS_MIN = 8
 PASSPHRASE_CHARS_MAX = 1024
 
 # The gateway
+AGENTS_MAX = 64                  # each has a Board in memory; more want more gateways
+WORKER_LINES_MAX = 256           # Connections
+SOURCES_MAX = 1_000
+RELEASES_MAX = 64                # Capabilities in force at once; every Board carries the rules of all of them
 PROGRESS_EVERY_S = 5.0           # well inside the clients' shortest call timeout
 LOCAL_WAIT_S_MAX = 25.0
 OPERATIONS_LISTED_MAX = 50
