@@ -119,3 +119,4 @@ BOARD_CALLS_WAITING_MAX = 64         # calls of one stdio client; reading waits 
 BOARD_TEXT_BYTES_MAX = 24_576        # one answer: about 6,000 tokens
 BOARD_ANSWER_S = 10.0                # a call that takes longer gets signs of life on an event stream
 TASK_LEAVES_MAX = 200                # of one declared task
+WHAT_IF_TRIALS_MAX = 40              # premises of one proof tried without; each trial closes the Board twice

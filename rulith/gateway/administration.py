@@ -19,7 +19,7 @@ from rulith.base.errors import Refused
 from rulith.base.ids import mint, mint_token
 from rulith.base.json_places import Places
 from rulith.base.json_text import read_json
-from rulith.base.limits import CAPABILITY_BYTES_MAX
+from rulith.base.limits import AGENTS_MAX, CAPABILITY_BYTES_MAX, RELEASES_MAX, SOURCES_MAX, WORKER_LINES_MAX
 from rulith.board.capability_check import check_capability
 from rulith.board.differences import capability_changes
 from rulith.board.shapes import Source
@@ -40,6 +40,12 @@ def _read_file(text: str) -> object:
     if len(text) > CAPABILITY_BYTES_MAX:
         raise Refused("resource_limit", what="the length of the Capability file", value=len(text), limit=CAPABILITY_BYTES_MAX)
     return read_json(text, "the Capability file")
+
+
+def _check_room(what: str, held: Mapping, limit: int) -> None:
+    """Raises Refused resource_limit when one more would be too many."""
+    if len(held) >= limit:
+        raise Refused("resource_limit", what=what, value=len(held) + 1, limit=limit)
 
 
 class Administration:
@@ -95,6 +101,8 @@ class Administration:
             raise Refused("release_moved", capability=document.get("id"), version=known["version"])
         if replaces == shown:
             raise Refused("release_installed_already", capability=document.get("id"), version=known["version"])
+        if not known["digest"]:
+            _check_room("the number of Capabilities", self.authority.registry.releases, RELEASES_MAX)
         for state in self.authority.agents.values():
             state.board.try_install(document)
         if known["version"] == document["version"]:       # a version names one Release; other bytes need another
@@ -117,6 +125,7 @@ class Administration:
 
     async def add_source(self, record: Mapping, by: dict) -> dict:
         """Bind a new Source. The result's `warning` names what a person should look at."""
+        _check_room("the number of Sources", self.authority.registry.sources, SOURCES_MAX)
         warning = check_source(self.authority, self._profile_of(record["connectionId"]), self._home, record)
         result = self.authority.command_registry({"kind": "add_source", **record, "authority": by}).result
         self.authority.touched(record["connectionId"])
@@ -192,6 +201,7 @@ class Administration:
     async def create_agent(self, name: str, by: dict) -> dict:
         """A new Agent with an empty Board under every installed Capability; its token is told here and never again."""
         self._check_name("Agent", name, self.authority.registry.agents.values())
+        _check_room("the number of Agents", self.authority.registry.agents, AGENTS_MAX)
         documents = [(release["digest"], installed_document(self.authority, release["id"]))
                      for release in self.authority.registry.releases.values()]
         agent_id, token = mint("agent_", 24), mint_token("rlt_agt_")
@@ -225,6 +235,7 @@ class Administration:
     async def create_connection(self, name: str, agent_id: str, by: dict) -> dict:
         """A new line for a Worker of that Agent; its key is told here and never again."""
         self._check_name("Connection", name, self.authority.registry.connections.values())
+        _check_room("the number of Connections", self.authority.registry.connections, WORKER_LINES_MAX)
         connection_id, key = mint("conn_", 24), mint_token("rlt_key_")
         self.authority.command_registry({"kind": "add_connection", "id": connection_id, "name": name, "agentId": agent_id,
                                          "keyHash": token_hash(key), "authority": by})

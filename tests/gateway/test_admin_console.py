@@ -661,6 +661,19 @@ def test_a_profile_that_cannot_be_told_its_new_token_is_a_warning_and_the_row_st
     play(story)
 
 
+def test_there_is_room_for_so_many_and_no_more(play, kit, monkeypatch):
+    for name in ("AGENTS_MAX", "WORKER_LINES_MAX", "SOURCES_MAX", "RELEASES_MAX"):
+        monkeypatch.setattr(f"rulith.gateway.administration.{name}", 1)
+
+    async def story(world):
+        person = await Person(world, kit).set_up()
+        bodies = example_bodies(world)
+        for route in ("agent-create", "connection-create", "source-add", "capability-install"):
+            assert await person.refused(route, **bodies[route]) == "resource_limit", route
+
+    play(story)
+
+
 # --- the ledger, looked at -------------------------------------------------------------
 
 
