@@ -18,7 +18,7 @@ from rulith.base.limits import BATCH_OPERATIONS_MAX
 from rulith.board import actions
 from rulith.board.cases import writable_cases
 from rulith.board.gates import check_heads, check_placeholders, check_writable, read_agent_fact
-from rulith.board.machine import expect_members
+from rulith.board.machine import expect_members, members
 from rulith.board.release import ActionSpec
 from rulith.board.shapes import Mint
 from rulith.board.state import ASSERTED, AgentAction, Aggregate, BoardState, Case, Fact, Goal, RuleInfo
@@ -34,7 +34,7 @@ AGGREGATE_MEMBERS_MAX = 1_000   # facts one aggregate folds per group
 FOLD_MEMBERS = 10               # facts per rule of the chain: each needs two body literals, and bodies are bounded
 
 #  op                 required members          optional members
-MEMBERS = {
+_MEMBERS = {
     "assert_fact": ("predicate", "id args negated"),
     "declare_goal": ("desired", "id label"),
     "add_axiom": ("when then", "id label"),
@@ -44,6 +44,7 @@ MEMBERS = {
     "retract_node": ("nodeId", ""),
     "revise_fact": ("nodeId predicate", "id args negated"),
 }
+MEMBERS = {op: members(f"op {required}", optional) for op, (required, optional) in _MEMBERS.items()}
 
 
 class Batch:
@@ -86,13 +87,12 @@ class Batch:
             raise Refused("bad_command", problem=f"{where}: {op} is not offered on this surface")
         if not isinstance(op, str) or op not in MEMBERS:
             raise Refused("bad_command", problem=f"{where}: {op!r} is no operation; use one of {', '.join(MEMBERS)}")
-        required, optional = MEMBERS[op]
-        expect_members({name: value for name, value in operation.items() if name != "op"}, f"{where} {op}",
-                       frozenset(required.split()), frozenset(optional.split()))
+        where = f"{where} {op}"
+        expect_members(operation, where, *MEMBERS[op])
         for name in ("id", "label", "nodeId", "action"):
             if name in operation and (not isinstance(operation[name], str) or not operation[name]):
-                raise Refused("bad_command", problem=f"{where} {op}: {name} is not a non-empty text")
-        getattr(self, f"_{op}")(operation, f"{where} {op}")
+                raise Refused("bad_command", problem=f"{where}: {name} is not a non-empty text")
+        getattr(self, f"_{op}")(operation, where)
 
     # --- ids and ownership -------------------------------------------------------------
 
@@ -121,9 +121,11 @@ class Batch:
     def _assert_fact(self, operation: Mapping, where: str, *, reuse: str = "") -> None:
         state = self.state
         atom = read_agent_fact(state, operation, where)
-        if state.program.holds(atom) and not reuse:
+        holds = state.program.holds(atom)
+        if holds and not reuse:
             state.close_rules()
-        if state.program.holds(atom):
+            holds = state.program.holds(atom)
+        if holds:
             known = state.node_id(atom)
             self.nodes.append(known)
             self.warnings.append(f"{where}: {atom.text()} holds already as {known}; nothing was added")
