@@ -4,7 +4,8 @@ The program is a file below the Worker root, started with this process's own int
 without a shell, in a process group of its own, with the environment of
 adapters/environment.py. It is ended as a tree when its time is over. A non-zero exit is
 the program's own *failed*; output over the budget is *withheld*, because what it did
-stands and cannot be told.
+stands and cannot be told. So is the end of a `write` or `run` program that did not end by
+itself: it may have acted before it was cut short, and nobody may call that a failure.
 
 Source  protocol/worker-contract.json, "run".
 """
@@ -31,6 +32,7 @@ TIMEOUT_DEFAULT_S = 60.0
 ARGUMENT_BYTES_MAX = 30_000 if os.name == "nt" else 120_000
 STDERR_BYTES_MAX = 65_536        # read to its end so that the tail is known, kept only this far
 OVER_BUDGET = "adapter_output_exceeds_object_budget"
+CUT_SHORT = "adapter_ended_midway"
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,18 @@ class Program:
             )  # fmt: skip
         except Refused as refused:
             return Failed(f"The adapter was not started: {refused.facts.get('problem', refused.code)}.")
-        return judge_end(ended, self.timeout_s)
+        return judge_end(ended, self.timeout_s, acts=self.call.tool.kind != "read")
 
 
-def judge_end(ended: Finished, timeout_s: float) -> Outcome:
-    """What the program's end means. Over the output budget the effect stands and cannot be told: withheld."""
+def judge_end(ended: Finished, timeout_s: float, *, acts: bool = False) -> Outcome:
+    """What the program's end means.
+
+    acts  it changes something, so cut short its effect is unknown: withheld, as it is over the output budget
+    """
     if ended.stdout_overflow:
         return Withheld(OVER_BUDGET)
+    if acts and (ended.timed_out or ended.status < 0):
+        return Withheld(CUT_SHORT)
     said = cut_text(ended.stderr_tail.decode("utf-8", "replace").strip(), REASON_BYTES_MAX)
     if ended.timed_out:
         return Failed(f"The adapter was ended after {timeout_s:g} s without a result.")

@@ -113,7 +113,7 @@ async def _job(options: Options, home: Home) -> int:
     try:
         say(f"Gateway {gateway.url}, ledger {home.ledger}")
         profile = _profile_of(home, options.folder)
-        kept = KeptWorker(home, profile, gateway.url, archive)
+        kept = KeptWorker(home, profile, gateway.url, archive, on_event=print_trouble)
         await _worker(profile, gateway, client, kept)
         return await _work(options, order, home, profile, gateway, client, archive)
     finally:
@@ -183,6 +183,10 @@ async def _show_proof(options: Options, order: dict, profile: Profile, gateway: 
                       *, done_before: bool) -> int:
     receipt = await gateway.read(client, "receipt", {"agent": profile.agent_id, "case": case_id})
     different = differences(order, receipt)
+    if different and not done_before:
+        say(f"The order was changed while the job ran: the Worker read another one than this run had begun with ({different}).\n"
+            f"The Case {case_id} is closed for what the Worker read, and output.json holds its totals.")
+        return EXIT_REFUSED
     if different:
         say(f"The job {order['job_id']!r} is closed already, as Case {case_id}, for another order: {different}.\n"
             f"Use a new job_id for new numbers: a closed Case keeps its proof. Nothing was written.")
@@ -227,6 +231,12 @@ def print_step(event: Event) -> None:
             + (f" ({event['summary']})" if state != "done" and event.get("summary") else ""))
     elif kind == "case-closed":
         say(f"  Close   {event.get('disposition')}")
+
+
+def print_trouble(event: Event) -> None:
+    """Why the Worker leaves a call alone: without this line the Agent only waits."""
+    if event.get("type") == "skip":
+        say(f"  Worker  does not run it: {event.get('reason')} (Ctrl-C ends the waiting; the same Case goes on next time.)")
 
 
 def premises_named(node: dict, predicate: str) -> list[dict]:

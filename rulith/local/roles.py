@@ -68,8 +68,9 @@ class KeptWorker:
     try cannot help.
     """
 
-    def __init__(self, home: Home, profile: Profile, gateway_url: str, archive: Path | None) -> None:
-        self._start = lambda: start_worker(home, profile, gateway_url, archive=archive)
+    def __init__(self, home: Home, profile: Profile, gateway_url: str, archive: Path | None, *,
+                 on_event: Listener | None = None) -> None:
+        self._start = lambda: start_worker(home, profile, gateway_url, archive=archive, on_event=on_event)
         self._role: RoleProcess | None = None
         self._keeping: asyncio.Task[None] | None = None
 
