@@ -65,13 +65,16 @@ async function choose(file, set, act) {
 
 function installed(row, state) {
   const lacking = (row.actions || []).filter((action) => action.lacks && action.lacks.length);
+  const nowhere = lacking.filter((action) => action.lacks.length >= state.admin.agents.length);
+  const words = nowhere.length ? `◐ ${nowhere.length} of its ${row.actions.length} Actions are not set up yet`
+    : lacking.length ? "● Its Actions are set up, though not for every Agent" : "● All of its Actions are set up";
   return h("li", { class: "item" },
     h("h3", {}, row.title || row.id),
     h("p", { class: "mono quiet" }, `${row.id} ${row.version} · ${short(row.digest)}`),
     row.summary ? h("p", {}, row.summary) : null,
     h("p", { class: "quiet" }, `Installed by ${row.by}, `, when(row.at, state.now)),
-    h("p", { class: lacking.length ? "is-waiting" : "is-done" }, lacking.length ? `◐ ${lacking.length} of its ${row.actions.length} Actions are not set up yet` : "● All of its Actions are set up"),
-    h("details", { id: `about-${row.id}`, open: lacking.length > 0 }, h("summary", {}, "Case Types and Actions"),
+    h("p", { class: nowhere.length ? "is-waiting" : "is-done" }, words),
+    h("details", { id: `about-${row.id}`, open: nowhere.length > 0 }, h("summary", {}, "Case Types and Actions"),
       h("ul", { class: "inner" }, (row.caseTypes || []).map((each) => h("li", {}, h("code", {}, each.id), ` ${each.title} · key ${Object.keys(each.businessKey).join(", ")} · ${each.open} open`))),
       h("ul", { class: "inner" }, (row.actions || []).map((each) => h("li", {}, h("code", {}, each.id.slice(row.id.length + 1)),
         each.tool ? ` ${each.kind} by ` : " on the Board", each.tool ? h("code", {}, each.tool) : null, each.decision ? " · a person decides first" : "",
