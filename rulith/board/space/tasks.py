@@ -47,7 +47,7 @@ class Leaf:
 
     @property
     def test(self) -> str:
-        return " AND ".join(literal.text() for literal in self.acceptance)
+        return _test(self.acceptance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,11 @@ class NotComplete(Refused):
         super().__init__("TASK_NOT_COMPLETE", root=root, problem=shown + more)
 
 
+def _test(acceptance: Sequence[Literal]) -> str:
+    """An acceptance in words, as committed."""
+    return " AND ".join(literal.text() for literal in acceptance)[:SPACE_LABEL_BYTES_MAX]
+
+
 # --- declaring ---------------------------------------------------------------------------
 
 
@@ -94,7 +99,7 @@ def declare_task(space: Space, root: object, leaves: object, *, at: str, mint: M
     for leaf in read:
         operations += _stated("goal_node", node=leaf.node)
         operations += _stated("subgoal_of", child=leaf.node, parent=name)
-        operations += [_fact("acceptance", node=leaf.node, test=leaf.test[:SPACE_LABEL_BYTES_MAX]),
+        operations += [_fact("acceptance", node=leaf.node, test=leaf.test),
                        _fact("committed_acceptance", node=leaf.node)]
         operations.append({"op": "add_axiom", "label": f"acceptance of {leaf.node}", "when": [each.json() for each in leaf.acceptance],
                            "then": [{"predicate": MET, "args": {"node": leaf.node}}]})
@@ -176,14 +181,18 @@ def roots(space: Space) -> list[str]:
 
 
 def _leaf_rules(space: Space, root: str) -> list[tuple[str, Rule]]:
-    """Each leaf of a task and the rule by which its acceptance is judged."""
+    """Each leaf of a task and the rule by which its acceptance is judged: the one whose test was committed."""
     wanted = normalise(root)
     children = [node.semantic.arguments for node in sorted(_committed(space, "subgoal_of"), key=lambda n: n.seq)]  # type: ignore[union-attr]
     leaves = [row["child"] for row in children if row.get("parent") == wanted and "child" in row]
+    tests = {node.semantic.arguments.get("node"): node.semantic.arguments.get("test") for node in _committed(space, "acceptance")}  # type: ignore[union-attr]
     rules: dict[Scalar, Rule] = {}
     for node in space.of_type(AXIOM):
-        if node.is_trusted and isinstance(node.semantic, Rule) and node.semantic.then[0].predicate == MET:
-            rules[node.semantic.then[0].get("node") or ""] = node.semantic
+        rule = node.semantic
+        if node.is_trusted and isinstance(rule, Rule) and rule.then and rule.then[0].predicate == MET:
+            leaf = rule.then[0].get("node")
+            if leaf is not None and tests.get(leaf) == _test(rule.when):
+                rules[leaf] = rule
     return [(scalar_text(leaf), rules[leaf]) for leaf in leaves if leaf in rules]
 
 
@@ -199,8 +208,7 @@ def leaf_states(space: Space, root: str) -> list[LeafState]:
 
 def _leaf_state(space: Space, leaf: str, rule: Rule) -> LeafState:
     met = next(space.program.solve(rule.when, limit=1), None) is not None
-    test = " AND ".join(literal.text() for literal in rule.when)
-    return LeafState(leaf, test, met, tiers.grounding(space, rule.then[0].atom()).weakest if met else None)
+    return LeafState(leaf, _test(rule.when), met, tiers.grounding(space, rule.then[0].atom()).weakest if met else None)
 
 
 # --- completing ----------------------------------------------------------------------------
