@@ -15,7 +15,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from rulith.base.errors import Refused
 from rulith.disk.home import Home
@@ -28,6 +28,7 @@ START_S = 30.0               # opening folds the whole ledger
 APPEAR_TRIES = 40            # a gateway that another process is starting
 APPEAR_PAUSE_S = 0.25
 READ_TIMEOUT_S = 15.0
+LOOPBACK = ("127.0.0.1", "::1", "localhost")     # the device grant goes nowhere else
 LOST_THE_RACE = ("gateway_running", "ledger_in_use")
 
 
@@ -75,6 +76,8 @@ def find_gateway(home: Home) -> LocalGateway | None:
     live = read_live(home.gateway_json)
     if live is None or not isinstance(live.get("url"), str):
         return None
+    if urlsplit(live["url"]).hostname not in LOOPBACK:
+        raise Refused("gateway_not_started", problem=f"{home.gateway_json} names {live['url'][:100]!r}, which is not on this machine")
     return LocalGateway(str(live["url"]), _grant(home))
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from rulith.base.canonical import canonical_bytes
+from rulith.base.canonical import canonical_text
 from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Refused
 from rulith.disk.atomic import sync_folder, write_refusal
@@ -67,7 +67,7 @@ class Ledger:
                 raise
         except sqlite3.Error as problem:
             lock.release()
-            raise Refused("ledger_unreadable", path=str(path), problem=problem) from None
+            raise _not_opened(path, problem) from None
         except BaseException:
             lock.release()
             raise
@@ -91,12 +91,12 @@ class Ledger:
 
     def append(self, chain: str, kind: str, body: dict, at: str) -> Row:
         """Stage one row after the chain's last. Raises Refused not_canonical, StoreFailed."""
-        body_bytes = canonical_bytes(body)
+        text = canonical_text(body)
         heads = self._chain_heads()
         seq, prev = heads.get(chain, NO_ROW)
-        row = Row(chain, seq + 1, at, kind, body, prev, row_hash(chain, seq + 1, at, kind, body_bytes, prev))
+        row = Row(chain, seq + 1, at, kind, body, prev, row_hash(chain, seq + 1, at, kind, text.encode("utf-8"), prev))
         heads[chain] = (row.seq, row.hash)
-        self._staged.append((row, body_bytes.decode("utf-8")))
+        self._staged.append((row, text))
         return row
 
     def commit(self) -> None:
@@ -138,9 +138,11 @@ class Ledger:
 
     def rows(self, chain: str | None = None, after: int = 0) -> Iterator[Row]:
         """Committed rows in order: of `chain` after the sequence number `after`, or of all chains after
-        the position `after`. Raises StoreFailed.
+        the position `after`. Raises StoreFailed; Refused ledger_broken at a row that does not match its hash.
         """
-        for row, _ in self._read(chain, after):
+        for row, body in self._read(chain, after):
+            if row.hash != row_hash(row.chain, row.seq, row.at, row.kind, body, row.prev):
+                raise Refused("ledger_broken", path=str(self.path), problem=f"row {row.seq} of chain {row.chain!r} does not match its hash")
             yield row
 
     def _read(self, chain: str | None, after: int) -> Iterator[tuple[Row, bytes]]:
@@ -264,6 +266,16 @@ class Ledger:
 def engine_version() -> str:
     """The version of SQLite in this Python."""
     return sqlite3.sqlite_version
+
+
+def _not_opened(path: Path, problem: sqlite3.Error) -> Refused:
+    """Why the file could not be opened, in words that hold none of its bytes."""
+    text = str(problem)
+    if "full" in text.lower():
+        return Refused("disk_full", path=str(path))
+    if "decode" in text.lower():
+        text = "the text of a row is damaged"
+    return Refused("ledger_unreadable", path=str(path), problem=text)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
