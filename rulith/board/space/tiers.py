@@ -207,7 +207,7 @@ def inversions(space: Space, attested: frozenset[str] = frozenset()) -> list[Inv
         actual = grounding(space, view.atom, attested).weakest
         if view.atom.predicate == "constraint_met" and tag in human and TIER_RANK[actual] > TIER_RANK[ATTESTED]:
             found.append(Inversion(view.node_id, shown, ATTESTED, actual, "human_constraint"))
-        required = _required(floors, scope)
+        required = _required(floors, shown)
         if required is not None and TIER_RANK[actual] > TIER_RANK[required]:
             found.append(Inversion(view.node_id, shown, required, actual, "required_floor"))
     return found
@@ -224,8 +224,10 @@ def _floors(space: Space) -> dict[str, str]:
 
 
 def _required(floors: Mapping[str, str], scope: str) -> str | None:
-    demanded = [floors[name] for name in (scope, *GLOBAL_SCOPES) if name in floors]
-    return min(demanded, key=lambda tier: TIER_RANK[tier], default=None)
+    """The tier a scope's own policy demands; without one, the strictest global policy."""
+    if scope in floors:
+        return floors[scope]
+    return min((floors[name] for name in GLOBAL_SCOPES if name in floors), key=lambda tier: TIER_RANK[tier], default=None)
 
 
 def _policies(space: Space, predicate: str, key: str) -> Iterator[tuple[Scalar, str]]:
