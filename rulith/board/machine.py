@@ -9,8 +9,8 @@ Refuses to know: clocks, randomness, storage, who is asking beyond what the comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
@@ -30,18 +30,20 @@ class Journal:
         self._undo: list[Callable[[], None]] | None = None
         self._saved: set[int] = set()
 
-    @contextmanager
-    def open(self) -> Iterator[None]:
+    def open(self) -> Journal:
+        """Use it in a `with`."""
         assert self._undo is None, "one command at a time"
         self._undo, self._saved = [], set()
-        try:
-            yield
-        except BaseException:
-            for step in reversed(self._undo):
+        return self
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, problem: object, trace: object) -> None:
+        undo, self._undo = self._undo, None
+        if kind is not None:
+            for step in reversed(undo or ()):
                 step()
-            raise
-        finally:
-            self._undo = None
 
     def put(self, mapping: dict, key: object, value: object) -> None:
         if self._undo is not None and id(mapping) not in self._saved:
@@ -115,10 +117,8 @@ class Machine:
 
     # --- what a machine fills in -------------------------------------------------------
 
-    @contextmanager
-    def _whole(self) -> Iterator[None]:
-        with self.journal.open():
-            yield
+    def _whole(self) -> AbstractContextManager[None]:
+        return self.journal.open()
 
     def _row_extra(self) -> dict:
         return {}

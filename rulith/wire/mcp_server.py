@@ -62,13 +62,15 @@ def call_key(request_id: object) -> tuple[str, object]:
 
 @dataclass
 class Call:
-    """One tools/call of a session: running while `answer` is None, repeatable after."""
+    """One tools/call of a session; its answer can be repeated once it ran."""
 
     request_id: object
     ordinal: int | None = None
     answer: dict | None = None      # the result member, as first given
     cancelled: bool = False
-    waiter: object = None           # whatever the caller parks retransmissions on
+    running: bool = False
+    problem: Exception | None = None    # instead of an answer
+    waiter: object = None           # whatever the caller parks retransmissions on while it runs
 
 
 @dataclass
