@@ -60,3 +60,35 @@ def test_a_result_that_is_another_program_stops_the_build(monkeypatch):
     monkeypatch.setattr(build_pyz.tokenize, "generate_tokens", lambda _readline: [wrong])
     with pytest.raises(SystemExit):
         build_pyz.slim(b"x = 1\ny = 2\nz = x + y\n", "it")
+
+
+TYPED = '''from __future__ import annotations
+from dataclasses import dataclass
+
+
+@dataclass
+class Row:
+    name: str
+    size: int = 3
+
+    def grown(self, by: int = 1, *more: dict[str, int], flag: bool, **rest: object) -> dict[str, list[int]]:
+        total: int = self.size + by
+        unset: int
+        self.kept: list[int] = [total]
+        return {"é": self.kept}
+
+
+async def wait(x: "a -> b" = 1) -> (
+        int):
+    return x
+'''
+
+
+def test_types_of_functions_go_and_fields_of_classes_stay():
+    small = build_pyz.slim(TYPED.encode(), "it", untyped=True).decode()
+    assert small.count("\n") == TYPED.count("\n")
+    assert "def grown(self, by = 1, *more, flag, **rest):" in small and "total = self.size + by" in small
+    assert "name: str" in small and "size: int = 3" in small and "unset: int" in small
+    space: dict = {}
+    exec(compile(small, "it", "exec"), space)
+    assert space["Row"]("a").grown(2, flag=True) == {"é": [5]}
