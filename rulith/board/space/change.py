@@ -21,7 +21,7 @@ from rulith.board.space.nodes import (
     ACTION, ARCHIVED, AXIOM, DERIVED_PREFIX, FACT, GOAL, HIDDEN, HYPOTHESIS, OPEN, SETTLED_TYPES, SHOWN,
     VERIFIED, ActionSpec, Mint, Node, Total, derived_id, read_derived_id,
 )
-from rulith.board.space.vocabulary import patterns_of
+from rulith.board.space.vocabulary import grown, is_ground, names_of, patterns_of, spoken_by
 from rulith.rules.builtins import BUILTINS
 from rulith.rules.program import Delta, Tx
 from rulith.rules.terms import Atom, Literal, Rule
@@ -53,6 +53,7 @@ class Change:
         self.moved: dict[Atom, None] = {}           # base facts of watched predicates that came or went
         self._journal: list[tuple[dict, object, object]] = []
         self._seq = space.seq
+        space.scanned.clear()
         self.is_settled = True
 
     # --- the journal -------------------------------------------------------------------
@@ -96,7 +97,8 @@ class Change:
         del self._journal[place:]
         self.space.seq = seq
         self.space.version += 1
-        self.space.signatures.clear()
+        for predicate in self.space.scanned:
+            self.space.signatures.pop(predicate, None)
 
     @contextmanager
     def trial(self) -> Iterator[None]:
@@ -267,7 +269,12 @@ class Change:
             self.enlist(space.mentions, literal.predicate, node.id)
         for predicate in supplied_by(node):
             self.enlist(space.suppliers, predicate, node.id)
-        space.signatures_grow(node)
+        for literal in spoken_by(node):
+            known = space.signatures.get(literal.predicate)
+            if known is not None and not known.firm:
+                after = grown(known, names_of(literal), is_ground(literal), node.id)
+                if after is not known:
+                    self.set(space.signatures, literal.predicate, after)
 
     def _leave(self, node: Node) -> None:
         space, semantic = self.space, node.semantic
@@ -287,7 +294,10 @@ class Change:
             self.delist(space.mentions, literal.predicate, node.id)
         for predicate in supplied_by(node):
             self.delist(space.suppliers, predicate, node.id)
-        space.signatures_shrink(node)
+        for literal in spoken_by(node):
+            known = space.signatures.get(literal.predicate)
+            if known is not None and node.id in known.by:
+                self.drop(space.signatures, literal.predicate)
 
     def _enter_total(self, node_id: str, total: Total) -> None:
         space = self.space

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from heapq import merge
 from operator import attrgetter
 
 from rulith.base.errors import Refused
@@ -17,7 +16,7 @@ from rulith.board.space.nodes import (
     ARCHIVED, AXIOM, DERIVED_PREFIX, FACT, FINDING, HIDDEN, HYPOTHESIS, OPEN, REJECTED, SUPPORTED, VERIFIED, FactView, Node,
     Proof, Total, derived_id, read_derived_id,
 )
-from rulith.board.space.vocabulary import Signature, grown, is_ground, names_of, patterns_of
+from rulith.board.space.vocabulary import Signature, grown, is_ground, names_of, spoken_by
 from rulith.rules.program import Limits, Program
 from rulith.rules.terms import Atom, Literal
 
@@ -67,6 +66,7 @@ class Reads:
         self.family_nodes: dict[str, dict[str, None]] = {}
         self.watched: dict[str, dict[str, None]] = {}
         self.signatures: dict[str, Signature] = {}
+        self.scanned: list[str] = []    # signatures that a read filled in since the last change began
         self.seq = 0
         self.version = 0
         self.prints: dict[str, tuple[Node, int]] = {}
@@ -281,6 +281,7 @@ class Reads:
             found = self._scan_signature(predicate)
             if found is not None:
                 self.signatures[predicate] = found
+                self.scanned.append(predicate)
         if found is None or not found.firm:
             for names in self.program.argument_names(predicate):
                 found = grown(found, names, True, "")
@@ -288,28 +289,15 @@ class Reads:
 
     def _scan_signature(self, predicate: str) -> Signature | None:
         """Read the nodes in board order until one makes the signature firm."""
-        patterns = sorted((self.nodes[i] for i in self.mentions.get(predicate, ())), key=attrgetter("seq"))
+        speaking = [*(self.nodes[i] for i in self.mentions.get(predicate, ())), *self.stated_facts(predicate)]
         found = None
-        for node in merge(patterns, self.stated_facts(predicate), key=attrgetter("seq")):
-            seen = (node.semantic,) if isinstance(node.semantic, Atom) else patterns_of(node)
-            for literal in seen:
+        for node in sorted(speaking, key=attrgetter("seq")):
+            for literal in spoken_by(node):
                 if literal.predicate == predicate:
                     found = grown(found, names_of(literal), is_ground(literal), node.id)
             if found is not None and found.firm:
                 break
         return found
-
-    def signatures_grow(self, node: Node) -> None:
-        for literal in ((node.semantic,) if isinstance(node.semantic, Atom) else patterns_of(node)):
-            known = self.signatures.get(literal.predicate)
-            if known is not None and not known.firm:
-                self.signatures[literal.predicate] = grown(known, names_of(literal), is_ground(literal), node.id)
-
-    def signatures_shrink(self, node: Node) -> None:
-        for literal in ((node.semantic,) if isinstance(node.semantic, Atom) else patterns_of(node)):
-            known = self.signatures.get(literal.predicate)
-            if known is not None and node.id in known.by:
-                del self.signatures[literal.predicate]
 
     def vocabulary(self) -> dict[str, tuple[str, ...]]:
         """Predicate -> argument names, predicates ascending."""

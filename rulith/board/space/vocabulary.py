@@ -43,6 +43,11 @@ def patterns_of(node: Node) -> list[Literal | Atom]:
     return [literal for literal in found if literal.predicate not in BUILTINS]
 
 
+def spoken_by(node: Node) -> list[Literal | Atom]:
+    """The same with the atom that a fact states."""
+    return [node.semantic] if isinstance(node.semantic, Atom) else patterns_of(node)
+
+
 def is_ground(pattern: Literal | Atom) -> bool:
     return not any(is_variable(value) for _, value in pattern.args)
 
