@@ -10,8 +10,11 @@ Refuses to know: who the Agent is beyond its id, what a Worker is, when "now" is
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
+from sys import intern
 
 from rulith.base.canonical import canonical_text, digest, sha256_hex
 from rulith.base.errors import Refused
@@ -36,6 +39,9 @@ _RECONCILED = {"happened": (attempts.DONE, "happened"), "did_not": (attempts.FAI
 CHANGED_MAX = 500     # node ids an Outcome names; a view shows no more
 
 
+_ROOT = re.compile(r"root_[0-9a-f]{24}", re.ASCII)
+
+
 class _Tried(Exception):
     """Raised to take back what was only tried."""
 
@@ -44,7 +50,10 @@ class _Tried(Exception):
 
 
 class Board(Machine):
-    """One Agent's Board; see the package docstring for the commands."""
+    """One Agent's Board; see the package docstring for the commands.
+
+    recall   Case id -> {"leaves", "conclusions", "facts"} of a Case whose close is long past, or None; asked by reads only
+    """
 
     COMMANDS = {
         "install_capability": ("_install_capability", *members("capability digest")),
@@ -61,9 +70,10 @@ class Board(Machine):
         "close_case": ("_close_case", *members("root", "disposition reason obligations")),
     }
 
-    def __init__(self, agent_id: str) -> None:
+    def __init__(self, agent_id: str, recall: Callable[[str], Mapping | None] = lambda case_id: None) -> None:
         super().__init__()
         self.agent_id = agent_id
+        self._recall = recall
         self.state = BoardState(agent_id, self.journal)
         self.viewer = Viewer(self.state)
 
@@ -211,10 +221,12 @@ class Board(Machine):
         if (source.name if source else "") != plan["sourceRecordId"]:
             raise Refused("ingest_rejected", problem="it is judged against another Source than it was dispatched against")
         landed = reported_facts(state, plan, command["facts"], source)
-        by = {"kind": "receipt", "operation": plan["action"], "tool": plan["tool"], "source": plan["sourceRecordId"],
-              "connection": plan["connectionId"], "ordinal": command["ordinal"], "at": at,
-              "resultDigest": command["resultDigest"], "requestDigest": command["requestDigest"],
-              "worker": command["workerId"], "generation": command["workerGeneration"]}
+        # names that every receipt repeats, and every fact keeps, are held once
+        action, tool, record, connection, worker = map(intern, (
+            plan["action"], plan["tool"], plan["sourceRecordId"], plan["connectionId"], command["workerId"]))
+        by = {"kind": "receipt", "operation": action, "tool": tool, "source": record, "connection": connection,
+              "ordinal": command["ordinal"], "at": at, "resultDigest": command["resultDigest"],
+              "requestDigest": command["requestDigest"], "worker": worker, "generation": command["workerGeneration"]}
         made = []
         for atom, tier in landed:
             fact = Fact(draw("f_"), atom, ATTESTED, tier, case.case_id, False, by, at)
@@ -223,7 +235,7 @@ class Board(Machine):
         tier = weaker("attested", source.tier if source else "attested")
         made += actions.bring_about(
             state, plan["effects"], tier=tier, case=case, at=at, draw=draw, local=False,
-            by={"kind": "action", "action": plan["action"], "ordinal": command["ordinal"], "at": at,
+            by={"kind": "action", "action": action, "ordinal": command["ordinal"], "at": at,
                 "resultDigest": command["resultDigest"]})
         attempts.remember(state, plan, attempts.DONE, "it took effect and was recorded", at)
         self._settle_closure()
@@ -293,10 +305,21 @@ class Board(Machine):
 
     def case_detail(self, case_id: str, policy: Policy = Policy(), profile: Mapping | None = None, *,
                     nodes_max: int = VIEW_NODES_QUERY_MAX) -> dict:
-        return self.viewer.case_detail(case_id, policy, profile, nodes_max)
+        case = self.state.cases.get(case_id)
+        closing = self._closing(case) if case is not None and case.status == CLOSED else None
+        return self.viewer.case_detail(case_id, policy, profile, nodes_max, closing)
 
-    def proof(self, node: str | Mapping) -> dict:
-        """The proof tree of a node id or an atom; of closed Cases too. Raises Refused not_found."""
+    def _closing(self, case: Case) -> Mapping | None:
+        """What was true at a Case's close, from memory or from where it was put down for good."""
+        if case.status != CLOSED:
+            return None
+        return case.closing if case.closing is not None else self._recall(case.case_id)
+
+    def proof(self, node: str | Mapping, case_id: str | None = None) -> dict:
+        """The proof tree of a node id or an atom, of closed Cases too. Raises Refused not_found.
+
+        case_id  the Case it was seen in; without it, only the latest closed Cases and the one the id names are searched
+        """
         atom = self._atom(node)
         if atom is not None and self.state.program.holds(atom):
             case_id = self.case_of_root(str(atom.arguments["node"])) if atom.predicate == ACCEPTANCE_MET else None
@@ -304,8 +327,10 @@ class Board(Machine):
                 return cases.acceptance_proof(self.state, self.state.cases[case_id], atom)
             return proofs.proof_tree(self.state, atom)
         wanted = node if isinstance(node, str) else "derived:" + atom.identity()
-        for case in reversed(self.state.cases.values()):
-            for tree in case.closing["conclusions"] if case.closing is not None else ():
+        named = _ROOT.search(wanted)
+        for each in dict.fromkeys([case_id, self.state.roots.get(named.group()) if named else None, *reversed(self.state.kept_closings)]):
+            closing = self._closing(self.state.cases[each]) if each in self.state.cases else None
+            for tree in closing["conclusions"] if closing is not None else ():
                 found = _find(tree, wanted)
                 if found is not None:
                     return found
@@ -327,16 +352,25 @@ class Board(Machine):
     def case(self, case_id: str) -> Case:
         return cases.find_case(self.state, case_id)
 
+    def case_of_fact(self, fact_id: str) -> str | None:
+        """The Case a stated fact was written under, or None where the Board holds no such fact."""
+        fact = self.state.facts.get(fact_id)
+        return fact.case_id if fact is not None else None
+
     def case_of_root(self, root: str) -> str | None:
         """The Case id of a root or of one of its task nodes, or None."""
         return self.state.roots.get(root.partition("/")[0])
 
-    def cases(self) -> list[dict]:
-        """Every Case, oldest first: directory row, when it opened and closed, certified, Release."""
-        return [case_about(case) for case in self.state.cases.values()]
+    def has_case(self, case_id: object) -> bool:
+        return case_id in self.state.cases
+
+    def cases(self, newest: int | None = None) -> list[dict]:
+        """Every Case or the newest ones, oldest first: directory row, when it opened and closed, certified, Release."""
+        found = list(islice(reversed(self.state.cases.values()), newest))
+        return [case_about(case) for case in reversed(found)]
 
     def receipt_facts(self, case_id: str) -> dict:
-        """The Board's part of a closed Case's Terminal Receipt; see receipts.py."""
+        """The Board's part of the Terminal Receipt of a Case that has just closed; see receipts.py."""
         return receipts.receipt_facts(self.state, self.case(case_id))
 
     def is_certified(self, case_id: str) -> bool:
@@ -362,9 +396,10 @@ class Board(Machine):
         """What a Case held when it closed, by pages. Raises Refused stale_revision for another history's version."""
         case_id = self.state.roots.get(root)
         case = self.state.cases.get(case_id) if case_id is not None else None
-        if case is None or case.closing is None:
+        closing = self._closing(case) if case is not None else None
+        if closing is None:
             return {"root": root, "status": "unavailable"}
-        facts = case.closing["facts"]
+        facts = closing["facts"]
         current = "history:" + sha256_hex(digest({"case": case.case_id, "closedAt": case.closed_at,
                                                   "facts": [fact["id"] for fact in facts]}).encode())
         if (version is not None and version != current) or (offset and version is None):

@@ -18,7 +18,7 @@ from rulith.board.law_proofs import Derivation, FirstFound, agents_reach, deriva
 from rulith.board.proofs import fact_node, proof_tree
 from rulith.board.release import CaseType, Release
 from rulith.board.shapes import TIER_RANK, Mint
-from rulith.board.state import ATTESTED, CLOSED, EXPLORATION, LAW, PAUSED, RUNNING, BoardState, Case, Fact
+from rulith.board.state import ATTESTED, CLOSED, EXPLORATION, LAW, NO_ATTEMPTS, PAUSED, RUNNING, BoardState, Case, Fact
 from rulith.board.words import (ACCEPTANCE, ACCEPTANCE_MET, CASE_CONTEXT, CASE_KEY, EXPLORATION_COMPLETED, GOAL_NODE,
                                 ROOT, SUBGOAL_OF)
 from rulith.rules.terms import Atom, Scalar, is_variable, normalise
@@ -29,6 +29,7 @@ VOCABULARY_ROWS_MAX, VOCABULARY_BYTES_MAX = 32, 4_096
 HISTORY_FACTS_MAX = 2_000       # facts kept of one closed Case
 REASON_MAX = 500
 KEY_TEXT_MAX = 256              # a business key names a thing; it is listed in every view
+CLOSINGS_KEPT = 8               # latest closed Cases whose details stay in memory; a receipt holds them for good
 OPEN_CASES_MAX = 1_000          # per Board; each open Case takes part in every closure
 
 
@@ -271,19 +272,7 @@ def matching_atoms(state: BoardState, literal, *, exact: bool = False):
         if state.program.holds(atom):
             yield atom
         return
-    names = dict(literal.args)
-    for atom in state.program.facts(literal.predicate):
-        if atom.negated != literal.negated:
-            continue
-        have, bound = atom.arguments, {}
-        if all(name in have and _fits(value, have[name], bound) for name, value in names.items()):
-            yield atom
-
-
-def _fits(term: Scalar, value: Scalar, bound: dict) -> bool:
-    if is_variable(term):
-        term = bound.setdefault(term, value)
-    return isinstance(term, bool) == isinstance(value, bool) and term == value
+    yield from state.program.matching(literal)
 
 
 def is_certified(rows: Sequence[Mapping]) -> bool:
@@ -315,9 +304,10 @@ def close_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict
         state.add_fact(Fact(draw("f_"), Atom.of(EXPLORATION_COMPLETED, {"case_id": case.case_id}), LAW, "verified",
                             case.case_id, False, {"kind": "law", "what": "every goal of the exploration is met"}, at))
     state.close_rules()
-    closed = replace(case, status=CLOSED, holds=(), attempts={}, disposition=disposition, reason=str(reason)[:REASON_MAX],
+    closed = replace(case, status=CLOSED, holds=(), attempts=NO_ATTEMPTS, disposition=disposition, reason=str(reason)[:REASON_MAX],
                      closed_at=at, certified=certified, closing=closing_record(state, case, rows))
     state.put_case(closed)
+    _keep_closing(state, closed)
     _take_away(state, closed)
     return {"caseId": case.case_id, "root": case.root, "disposition": disposition, "certified": certified}
 
@@ -355,6 +345,16 @@ def closing_record(state: BoardState, case: Case, rows: Sequence[Mapping]) -> di
             facts.append(fact_node(state, fact))
     return {"leaves": [dict(row) for row in rows], "conclusions": conclusions, "facts": facts[:HISTORY_FACTS_MAX],
             "truncated": len(facts) > HISTORY_FACTS_MAX}
+
+
+def _keep_closing(state: BoardState, case: Case) -> None:
+    """Hold the details of this close, and let go of the oldest that are held."""
+    kept = (*state.kept_closings, case.case_id)
+    for case_id in kept[:-CLOSINGS_KEPT]:
+        state.put_case(replace(state.cases[case_id], closing=None))
+    state.journal.set(state, "kept_closings", kept[-CLOSINGS_KEPT:])
+    for part in ("leaves", "gaps"):
+        state.reads.pop((part, case.case_id), None)
 
 
 def _take_away(state: BoardState, case: Case) -> None:

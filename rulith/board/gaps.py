@@ -59,7 +59,7 @@ def _wanted(state: BoardState, case: Case, leaf: Mapping) -> list[Literal]:
 
 
 def _why(state: BoardState, goal: str, wanted: Literal, rule_id: str | None, policy: Policy) -> dict:
-    lacks = [lack for lack in state.program.why_not(wanted, WHY_DEPTH) if rule_id is None or lack.rule_id == rule_id]
+    lacks = state.program.why_not(wanted, WHY_DEPTH, rule_id)
     inexact = next(((lack, missing) for lack in _walk(lacks) for missing in lack.missing
                     if missing.reason == "arithmetic_exact"), None)
     if inexact is not None:

@@ -148,7 +148,6 @@ class _Search:
             for head in info.rule.then if info.law else ():
                 self.heads.setdefault((head.predicate, head.negated), []).append((info.rule, head))
         self.left = MATCHES_MAX
-        self.indexes: dict[tuple, dict[tuple, list[Atom]]] = {}
         self.waiting: dict[Atom, list[tuple[_Match, int]]] = {}     # fact -> the places of matches it fits
         self.offers: list[deque[tuple[Atom, Ground, Support | None]]] = [deque() for _ in TIERS]
         self.supports: dict[Atom, Support | None] = {}
@@ -192,23 +191,12 @@ class _Search:
             if given is None:
                 continue
             for bindings in self.program.solve(rule.when, given, limit=self.left + 1):
-                fitting = [self._fitting(literal.under(bindings)) for literal in rule.when if joins(literal)]
+                # a bound literal may name fewer arguments than the facts that fit it
+                fitting = [tuple(self.program.matching(literal.under(bindings))) for literal in rule.when if joins(literal)]
                 self.left -= 1 + sum(map(len, fitting))
                 if self.left < 0:
                     raise _TooMany
                 yield _Match(atom, rule, [None] * len(fitting), _computed(rule, bindings)), fitting
-
-    def _fitting(self, ground: Literal) -> Sequence[Atom]:
-        """The facts a bound literal names; it may name fewer arguments than they have."""
-        shape = (ground.predicate, ground.negated, ground.names)
-        index = self.indexes.get(shape)
-        if index is None:
-            index = self.indexes[shape] = {}
-            for fact in self.program.facts(ground.predicate):
-                have = fact.arguments
-                if fact.negated == ground.negated and all(name in have for name in ground.names):
-                    index.setdefault(tuple([_typed(have[name]) for name in ground.names]), []).append(fact)
-        return index.get(tuple([_typed(value) for _, value in ground.args]), ())
 
     def _offer(self, atom: Atom, ground: Ground, support: Support | None) -> None:
         self.offers[TIER_RANK[ground.tier]].append((atom, ground, support))
@@ -225,10 +213,6 @@ class _Search:
         below = [self.grounds[fact] for fact in match.chosen]
         ground = self.state.concluded(match.rule.id, below, rounded, lambda: match.atom)
         self._offer(match.atom, ground, Support(match.rule.id, tuple(match.chosen), match.computed, rounded))
-
-
-def _typed(value: Scalar) -> tuple[bool, Scalar]:
-    return value.__class__ is bool, value
 
 
 def _head_bindings(head: Literal, atom: Atom) -> dict[str, Scalar] | None:

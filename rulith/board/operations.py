@@ -59,6 +59,7 @@ LATEST_ROWS = 5                    # the newest operations a strip always shows
 KEEP_ACKNOWLEDGED_S = 24 * 3600.0  # the latest settled write stays listed this long after its acknowledgement
 PLAIN_KEPT_MAX = 128               # Board-only operations remembered; older ones live in the ledger only
 PLAIN_KEPT_MIN = 64
+PLANNED_KEPT = 128                 # of closed Cases: kept for pages and for a receipt that is sent again; older ones are in receipts
 LABEL_MAX, SUMMARY_MAX, DECISION_MAX = 200, 500, 200
 
 
@@ -163,6 +164,7 @@ class Operations(Machine):
         "deliver": ("_deliver", *members("ordinal session")),
         "acknowledge": ("_acknowledge", *members("session")),
         "void_delivery": ("_void_delivery", *members("ordinal session")),
+        "case_closed": ("_case_closed", *members("caseId")),
     }
 
     def __init__(self, agent_id: str) -> None:
@@ -173,6 +175,7 @@ class Operations(Machine):
         self.last_at = ""
         self.unresolved_ordinal = 0       # 0: none
         self.settled_write = 0            # ordinal of the latest settled write; 0: none
+        self.of_closed: tuple[int, ...] = ()    # ordinals with a plan whose Case has closed, oldest first
 
     # --- commands ----------------------------------------------------------------------
 
@@ -267,6 +270,8 @@ class Operations(Machine):
         return {"ordinal": operation.ordinal, "state": state}
 
     def _deliver(self, command: Mapping, at: str, draw: Mint) -> dict:
+        if self._is_forgotten(command["ordinal"]):
+            return {"ordinal": command["ordinal"]}
         operation, session = self.operation(command["ordinal"]), command["session"]
         if not operation.is_settled:
             raise Refused("operation_state", ordinal=operation.ordinal, state=operation.state, event="deliver",
@@ -285,11 +290,30 @@ class Operations(Machine):
         return {"ordinals": ordinals}
 
     def _void_delivery(self, command: Mapping, at: str, draw: Mint) -> dict:
+        if self._is_forgotten(command["ordinal"]):
+            return {"ordinal": command["ordinal"]}
         operation = self.operation(command["ordinal"])
         if not operation.acknowledged_at and command["session"] in operation.delivered:
             left = tuple(session for session in operation.delivered if session != command["session"])
             self._put(_with(operation, delivered=left))
         return {"ordinal": operation.ordinal}
+
+    def _case_closed(self, command: Mapping, at: str, draw: Mint) -> dict:
+        """The Case has its Terminal Receipt, which tells of its calls; here only the latest ones stay."""
+        known = set(self.of_closed)
+        closed = [*self.of_closed, *(each.ordinal for each in self.operations.values() if each.plan is not None
+                                     and command["caseId"] in each.case_ids and each.ordinal not in known)]
+        kept = []
+        for place, ordinal in enumerate(closed):
+            if place >= len(closed) - PLANNED_KEPT or not self.operations[ordinal].is_settled or ordinal == self.settled_write:
+                kept.append(ordinal)
+            else:
+                self.journal.drop(self.operations, ordinal)
+        self.journal.set(self, "of_closed", tuple(kept))
+        return {"caseId": command["caseId"], "forgotten": len(closed) - len(kept)}
+
+    def _is_forgotten(self, ordinal: int) -> bool:
+        return 0 < ordinal <= self.last_ordinal and ordinal not in self.operations
 
     # --- how a record moves ------------------------------------------------------------
 

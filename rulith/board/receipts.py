@@ -28,8 +28,8 @@ PROBLEMS_MAX = 50
 
 
 def receipt_facts(state: BoardState, case: Case) -> dict:
-    """{case, release, conclusions, facts, closure} of a closed Case. Raises Refused not_found while it is open."""
-    if case.status != CLOSED:
+    """{case, release, leaves, conclusions, facts, closure} of a Case that has just closed. Raises Refused not_found of any other."""
+    if case.status != CLOSED or case.closing is None:
         raise Refused("not_found", what="closed Case", name=case.case_id)
     about = case_about(case)
     about.pop("holds")
@@ -42,7 +42,7 @@ def receipt_facts(state: BoardState, case: Case) -> dict:
         installed = state.releases.get(case.release["id"])
         held = installed is not None and installed.digest == case.release["digest"]
         release = {**case.release, "capability": installed.document if held else None}
-    return {"case": about, "release": release, "conclusions": list(case.closing["conclusions"]),
+    return {"case": about, "release": release, "leaves": [dict(row) for row in case.closing["leaves"]], "conclusions": list(case.closing["conclusions"]),
             "facts": list(case.closing["facts"]), "closure": state.program.closure_digest()}
 
 

@@ -19,6 +19,7 @@ from rulith.board.machine import Machine, members
 from rulith.board.shapes import TIERS, Mint, Policy, Source, ToolLock
 
 SIGN_IN_FRESH_S = 15 * 60.0       # older than this, and a person is asked for the passphrase again
+DECISIONS_KEPT = 128              # of closed Cases
 DECISION_EXPIRES_S = 7 * 86_400   # when a Capability names no span
 SOURCE_TYPES = ("db", "file", "http", "mcp", "sensor", "compute", "human")
 
@@ -30,7 +31,7 @@ AUTHORITY = {
     "add_connection": PERSON, "replace_connection_key": PERSON, "isolate": PERSON,
     "add_source": PERSON, "remove_source": PERSON, "lock_tool": PERSON, "unlock_tool": PERSON,
     "install_release": PERSON, "set_device_grant": GATEWAY, "set_passphrase": SETUP_CODE,
-    "fence": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
+    "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
     "decide": PERSON,
 }
 
@@ -79,6 +80,7 @@ class Registry(Machine):
                           people, expiresS, caseIds?} -> {id, expiresAt}
         decide {id, verdict: approve|reject, argumentDigest, reason?} -> {id, state, approvals, people}
         expire_decision {id}    withdraw_decision {id}
+        case_closed {agentId, caseId}         its decisions are told by its Terminal Receipt; only the latest stay here
     """
 
     COMMANDS = {
@@ -104,6 +106,7 @@ class Registry(Machine):
         "decide": ("_decide", *members("id verdict argumentDigest authority", "reason")),
         "expire_decision": ("_expire_decision", *members("id authority")),
         "withdraw_decision": ("_withdraw_decision", *members("id authority")),
+        "case_closed": ("_case_closed", *members("agentId caseId authority")),
     }
 
     def __init__(self) -> None:
@@ -114,6 +117,7 @@ class Registry(Machine):
         self.locks: dict[tuple[str, str], ToolLock] = {}
         self.releases: dict[str, dict] = {}        # Capability id -> its current Release {id, version, digest, ...}
         self.decisions: dict[str, dict] = {}
+        self.of_closed: tuple[str, ...] = ()       # decisions whose Case has closed, oldest first
         self.device_grant_hash = ""
         self.passphrase: dict | None = None
         self.rows = 0                              # accepted commands so far; genesis needs none
@@ -337,6 +341,16 @@ class Registry(Machine):
             raise Refused("decision_closed", decision=decision["id"], state=decision["state"])
         self.journal.put(self.decisions, decision["id"], {**decision, "state": "expired"})
         return {"id": decision["id"], "state": "expired"}
+
+    def _case_closed(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("case_closed", command)
+        known = set(self.of_closed)
+        closed = [*self.of_closed, *(each["id"] for each in self.decisions.values() if each["state"] != "pending" and each["id"] not in known
+                                     and each["agentId"] == command["agentId"] and command["caseId"] in each["caseIds"])]
+        for decision_id in closed[:-DECISIONS_KEPT]:
+            self.journal.drop(self.decisions, decision_id)
+        self.journal.set(self, "of_closed", tuple(closed[-DECISIONS_KEPT:]))
+        return {"caseId": command["caseId"]}
 
     def _withdraw_decision(self, command: Mapping, at: str, draw: Mint) -> dict:
         self._authority("withdraw_decision", command)

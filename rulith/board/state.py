@@ -10,7 +10,7 @@ Refuses to know: who may change what (gates.py) and what is shown (views.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from rulith.board.machine import Journal
 from rulith.board.release import ActionSpec, CaseType, Release
@@ -26,7 +26,7 @@ RUNNING, PAUSED, CLOSED = "running", "paused", "closed"
 EXPLORATION = "exploration"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Fact:
     """One reason to hold an atom: who said it, through which channel, and how strong that is."""
 
@@ -79,9 +79,12 @@ class Aggregate:
     rule_ids: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+NO_ATTEMPTS: Mapping[str, Mapping] = {}
+
+
+@dataclass(frozen=True, slots=True)
 class Case:
-    """One acceptance root. `closing` is what was true when it closed, kept for history and receipt."""
+    """One acceptance root. `closing` is what was true when it closed: of the latest ones only, for the rest is in receipts."""
 
     case_id: str
     root: str
@@ -98,7 +101,7 @@ class Case:
     reason: str = ""
     closed_at: str = ""
     certified: bool = False
-    attempts: Mapping[str, Mapping] = field(default_factory=dict)      # see attempts.py
+    attempts: Mapping[str, Mapping] = field(default_factory=lambda: NO_ATTEMPTS)      # see attempts.py
     closing: Mapping | None = None
 
     @property
@@ -157,6 +160,9 @@ class Shown:
 
     def __init__(self, atom: Atom) -> None:
         self.atom = atom
+        self.forget()
+
+    def forget(self) -> None:
         self.node: dict | None = None
         self.text = ""
         self.size = 0
@@ -177,6 +183,7 @@ class BoardState:
         self.agent_actions: dict[str, AgentAction] = {}
         self.aggregates: dict[str, Aggregate] = {}
         self.cases: dict[str, Case] = {}
+        self.kept_closings: tuple[str, ...] = ()           # Cases that still hold their `closing`, the latest last
         self.roots: dict[str, str] = {}
         self.keys: dict[tuple[str, str], str] = {}         # (Case Type, key digest) -> latest Case id
         self.releases: dict[str, Release] = {}
@@ -205,7 +212,8 @@ class BoardState:
     def add_fact(self, fact: Fact) -> None:
         held = self.by_atom.get(fact.atom, ())
         self.journal.set(self, "last_seq", self.last_seq + 1)
-        self.journal.put(self.facts, fact.id, replace(fact, seq=self.last_seq))
+        object.__setattr__(fact, "seq", self.last_seq)      # ours alone until now; a copy would cost as much as the rest
+        self.journal.put(self.facts, fact.id, fact)
         self.journal.put(self.by_atom, fact.atom, (*held, fact.id))
         if held:
             self.grounds.clear()
@@ -258,8 +266,10 @@ class BoardState:
 
     def strongest(self, atom: Atom) -> Fact | None:
         """The strongest reason to hold a base atom; the earliest of equals."""
-        held = [self.facts[fact_id] for fact_id in self.by_atom.get(atom, ())]
-        return min(held, key=lambda fact: TIER_RANK[fact.tier]) if held else None
+        held = self.by_atom.get(atom, ())
+        if len(held) < 2:
+            return self.facts[held[0]] if held else None
+        return min([self.facts[fact_id] for fact_id in held], key=lambda fact: TIER_RANK[fact.tier])
 
     def node_id(self, atom: Atom) -> str:
         held = self.by_atom.get(atom)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import operator
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -22,7 +23,7 @@ from rulith.board.cases import is_certified, leaves
 from rulith.board.gaps import case_gaps
 from rulith.board.release import ActionSpec
 from rulith.board.shapes import Policy
-from rulith.board.state import DERIVED, PAUSED, RUNNING, BoardState, Case, Goal, Shown
+from rulith.board.state import CLOSED, DERIVED, PAUSED, RUNNING, BoardState, Case, Goal, Shown
 from rulith.board.words import ACCEPTANCE_MET
 
 DIRECTORY_ROWS_MAX = 50       # newest Cases listed; QueryBoard takes a limit of its own
@@ -33,6 +34,7 @@ FIXED_BYTES = 120             # total, truncated and the brackets of nodes
 # Shares of a byte bound. Actions beyond theirs are name-only, up to the second share; other rows are left out.
 ACTIONS_SHARE, NAMES_SHARE, GAPS_SHARE, LEAVES_SHARE, DIRECTORY_SHARE = 0.3, 0.08, 0.3, 0.12, 0.1
 NODE_BYTES_MIN = 100          # no node is smaller
+NODES_KEPT = 1_000            # rendered nodes that are remembered: more than any view shows
 NODES_SKIPPED_MAX = 8         # nodes too large for what is left, before the search for smaller ones ends
 NO_BOUND = float("inf")
 TRUNCATED = ',"truncated":true'
@@ -52,6 +54,7 @@ class Viewer:
 
     def __init__(self, state: BoardState) -> None:
         self.state = state
+        self._rendered: deque[Shown] = deque()    # those that hold their node, the longest so first
         self._last_fixed: tuple | None = None     # (mark, parts, (view without nodes, its JSON text, size))
         self._last_quick: tuple | None = None     # (what the parts can depend on, the same)
 
@@ -241,6 +244,10 @@ class Viewer:
         if state.disputable and state.program.disputed(atom):
             node["disputed"] = True
         text = _dumps(node)
+        if shown.node is None:
+            self._rendered.append(shown)
+            if len(self._rendered) > NODES_KEPT:
+                self._rendered.popleft().forget()
         shown.node, shown.text, shown.epoch = node, text, state.epoch
         shown.size = (len(text) if text.isascii() else len(text.encode())) + 1
 
@@ -300,15 +307,15 @@ class Viewer:
     # --- one Case in full --------------------------------------------------------------
 
     def case_detail(self, case_id: str, policy: Policy, profile: Mapping | None = None,
-                    nodes_max: int = VIEW_NODES_QUERY_MAX) -> dict:
+                    nodes_max: int = VIEW_NODES_QUERY_MAX, closing: Mapping | None = None) -> dict:
         """{case, tree, gaps, facts, actions}: as it stands, or as it stood at the close."""
         state = self.state
         case = state.cases.get(case_id)
         if case is None:
             raise Refused("unknown_case", case=case_id)
         about = case_about(case)
-        if case.closing is not None:
-            closing = case.closing
+        if case.status == CLOSED:
+            closing = closing or {"leaves": (), "facts": (), "conclusions": ()}
             return {"case": about, "tree": [dict(row) for row in closing["leaves"]], "gaps": [],
                     "facts": list(closing["facts"]), "actions": [], "conclusions": list(closing["conclusions"])}
         rows = self._leaves(case)

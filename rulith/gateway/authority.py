@@ -45,18 +45,20 @@ def draw(prefix: str) -> str:
 class AgentState:
     """One Agent's machines, and which of its rows belong to which Case."""
 
-    def __init__(self, agent_id: str) -> None:
+    def __init__(self, agent_id: str, recall: Callable[[str], dict | None]) -> None:
         self.agent_id = agent_id
-        self.board = Board(agent_id)
+        self.board = Board(agent_id, recall)
         self.operations = Operations(agent_id)
-        self.case_rows: dict[str, set[int]] = {}       # caseId -> sequence numbers on this chain
+        self.case_rows: dict[str, set[int]] = {}       # caseId -> sequence numbers on this chain, until its receipt lists them
         self.receipts: dict[str, int] = {}             # caseId -> sequence number of its Terminal Receipt
-        self.opened_at: dict[str, str] = {}            # caseId -> when its first row was written
 
-    def note(self, seq: int, at: str, case_ids: list[str]) -> None:
+    def note(self, seq: int, case_ids: list[str]) -> None:
         for case_id in case_ids:
             self.case_rows.setdefault(case_id, set()).add(seq)
-            self.opened_at.setdefault(case_id, at)
+
+    def note_receipt(self, seq: int, case_id: str) -> None:
+        self.receipts[case_id] = seq
+        self.case_rows.pop(case_id, None)
 
 
 class Authority:
@@ -96,16 +98,19 @@ class Authority:
                 self.registry.replay(row.body)
 
     def _fold_agent(self, agent_id: str) -> None:
-        state = self.agents[agent_id] = AgentState(agent_id)
+        state = self.agents[agent_id] = self._new_state(agent_id)
         self._last_at.pop(agent_id, None)
         for row in self.ledger.rows(agent_id):
             self._last_at[agent_id] = row.at
             if row.kind == BOARD:
-                state.note(row.seq, row.at, state.board.replay(row.body).affected_cases)
+                state.note(row.seq, state.board.replay(row.body).affected_cases)
             elif row.kind == OPERATION:
                 self._note_operation(state, row, state.operations.replay(row.body))
             elif row.kind == RECEIPT:
-                state.receipts[row.body["case"]["caseId"]] = row.seq
+                state.note_receipt(row.seq, row.body["case"]["caseId"])
+
+    def _new_state(self, agent_id: str) -> AgentState:
+        return AgentState(agent_id, lambda case_id: self.receipt_document(agent_id, case_id))
 
     def _refold(self, chains: set[str]) -> None:
         self._staged.clear()
@@ -143,7 +148,7 @@ class Authority:
         self._stage(GATEWAY_CHAIN, REGISTRY, outcome.row, at)
         for agent_id in self.registry.agent_ids():
             if agent_id not in self.agents:
-                self.agents[agent_id] = AgentState(agent_id)
+                self.agents[agent_id] = self._new_state(agent_id)
         return outcome
 
     def command_board(self, agent_id: str, command: dict) -> Outcome:
@@ -153,7 +158,7 @@ class Authority:
         # that nothing can depend on an order that a replay does not have.
         outcome = self._executed(state.board, agent_id, json.loads(canonical_text(command)), at)
         row = self._stage(agent_id, BOARD, outcome.row, at)
-        state.note(row.seq, at, outcome.affected_cases)
+        state.note(row.seq, outcome.affected_cases)
         return outcome
 
     def command_operation(self, agent_id: str, command: dict, *, lazily: bool = False) -> Outcome:
@@ -174,7 +179,7 @@ class Authority:
     def record_receipt_document(self, agent_id: str, document: dict) -> None:
         """Stage a Case's signed Terminal Receipt."""
         row = self._stage(agent_id, RECEIPT, document, self.at(agent_id))
-        self.agents[agent_id].receipts[document["case"]["caseId"]] = row.seq
+        self.agents[agent_id].note_receipt(row.seq, document["case"]["caseId"])
 
     def _executed(self, machine: Machine, chain: str, command: dict, at: str) -> Outcome:
         try:
@@ -187,7 +192,7 @@ class Authority:
             raise
 
     def _note_operation(self, state: AgentState, row, outcome: Outcome) -> None:
-        state.note(row.seq, row.at, list(outcome.affected_cases))
+        state.note(row.seq, list(outcome.affected_cases))
 
     def _stage(self, chain: str, kind: str, body: dict, at: str, *, lazily: bool = False):
         stage = self.turns.stage_lazily if lazily else self.turns.stage

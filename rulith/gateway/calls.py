@@ -219,7 +219,7 @@ class ToolCalls:
         root = arguments.get("root") or arguments.get("target")
         if named is None and root:
             named = state.board.case_of_root(root)
-        return [named] if named in state.case_rows else []
+        return [named] if state.board.has_case(named) else []
 
     # --- Actions -----------------------------------------------------------------------
 

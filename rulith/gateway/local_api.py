@@ -26,6 +26,7 @@ from rulith.net.messages import Request, Response, json_response
 
 PREFIX = "/local/"
 GATHER_S = 0.02
+TOLD = ("ordinal", "tool", "label", "at", "summary", "reason", "action", "argsText")     # of a call, by a receipt
 STATUSES = {"device_grant_required": 401, "unknown_agent": 404, "unknown_case": 404, "not_found": 404, "no_receipt": 404,
             "unknown_decision": 404, "unknown_connection": 404,
             "capability_not_installed": 404}
@@ -83,7 +84,7 @@ class LocalApi:
             "connections": [self._connection(each) for each in registry.connections.values()],
             "cases": [{"agentId": agent_id, **row, "receipt": row["caseId"] in state.receipts}
                       for agent_id, state in self.authority.agents.items()
-                      for row in state.board.cases()[: -CASES_LISTED_MAX - 1 : -1]],
+                      for row in reversed(state.board.cases(CASES_LISTED_MAX))],
             "operations": self.operations(),
             "decisions": self.decisions(),
             "passphraseSet": registry.passphrase is not None,
@@ -147,13 +148,25 @@ class LocalApi:
         agent_id, state = self._agent(query)
         case_id = query.get("case", "")
         detail = state.board.case_detail(case_id, self.authority.policy(agent_id))
-        return {**detail, "operations": self.operations(agent_id, case_id), "receipt": case_id in state.receipts}
+        return {**detail, "operations": self._operations_of(agent_id, case_id), "receipt": case_id in state.receipts}
+
+    def _operations_of(self, agent_id: str, case_id: str) -> list[dict]:
+        """The calls of a Case, newest first; those that memory has let go, as its receipt tells of them."""
+        rows = self.operations(agent_id, case_id)
+        document = self.authority.receipt_document(agent_id, case_id)
+        held = {row["ordinal"] for row in rows}
+        for told in document["operations"] if document is not None else ():
+            own = told.get("target") in (None, document["case"]["root"])      # it may cite calls of earlier Cases
+            if own and told["ordinal"] not in held:
+                rows.append({"agentId": agent_id, "state": told["outcome"], "since": told["at"], "caseIds": [case_id], "steps": [],
+                             **{name: told[name] for name in TOLD if name in told}})
+        return sorted(rows, key=lambda row: row["ordinal"], reverse=True)[:OPERATIONS_LISTED_MAX]
 
     async def _proof(self, query: dict[str, str]) -> dict:
         _, state = self._agent(query)
         if "atom" in query:
-            return state.board.proof(read_json(query["atom"], "atom"))
-        return state.board.proof(query.get("id", ""))
+            return state.board.proof(read_json(query["atom"], "atom"), query.get("case"))
+        return state.board.proof(query.get("id", ""), query.get("case"))
 
     async def _why_not(self, query: dict[str, str]) -> dict:
         agent_id, state = self._agent(query)

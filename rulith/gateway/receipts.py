@@ -14,6 +14,7 @@ from rulith.gateway.authority import BOARD, Authority
 from rulith.gateway.signing import Signer
 
 FORMAT = "rulith-terminal-receipt/1"
+GATEWAY = {"kind": "gateway"}
 
 
 class TerminalReceipts:
@@ -26,17 +27,38 @@ class TerminalReceipts:
         state = self.authority.agents[agent_id]
         facts = state.board.receipt_facts(case_id)
         cited = {each["by"]["ordinal"] for each in facts["facts"] if "ordinal" in each["by"]}
-        own = [each for each in state.operations.operations.values() if case_id in each.case_ids or each.ordinal in cited]
-        borrowed = cited - {each.ordinal for each in own if case_id in each.case_ids}
+        known = state.operations.operations.values()
+        own = [each for each in known if case_id in each.case_ids]
+        borrowed = cited - {each.ordinal for each in own}
+        told = {each.ordinal: _operation(each) for each in known if case_id in each.case_ids or each.ordinal in borrowed}
+        told.update(self._told_before(agent_id, facts["facts"], borrowed - set(told)))
         rows, between = self._rows(agent_id, state.case_rows[case_id] | self._recorded(agent_id, borrowed))
         document = {
             "format": FORMAT, "agentId": agent_id, **facts,
-            "operations": [_operation(each) for each in own],
+            "operations": [told[ordinal] for ordinal in sorted(told)],
             "decisions": [each for each in self.authority.registry.decisions.values()
                           if each["agentId"] == agent_id and case_id in each["caseIds"]],
             "rows": rows, "between": between,
         }
         self.authority.record_receipt_document(agent_id, self._signer.sign_document(document))
+        self._let_go(agent_id, case_id, document)
+
+    def _let_go(self, agent_id: str, case_id: str, document: dict) -> None:
+        """What the receipt tells for good need not stay in memory."""
+        if any("invocationId" in each for each in document["operations"]):
+            self.authority.command_operation(agent_id, {"kind": "case_closed", "caseId": case_id})
+        if document["decisions"]:
+            self.authority.command_registry({"kind": "case_closed", "agentId": agent_id, "caseId": case_id, "authority": GATEWAY})
+
+    def _told_before(self, agent_id: str, facts: list[dict], ordinals: set[int]) -> dict[int, dict]:
+        """Calls of earlier Cases that are no longer in memory, as those Cases' own receipts tell of them."""
+        state, found = self.authority.agents[agent_id], {}
+        for case_id in dict.fromkeys(state.board.case_of_fact(each["id"]) for each in facts if each["by"].get("ordinal") in ordinals):
+            document = self.authority.receipt_document(agent_id, case_id) if case_id is not None else None
+            for row in document["operations"] if document is not None else ():
+                if row["ordinal"] in ordinals:
+                    found[row["ordinal"]] = row
+        return found
 
     def _recorded(self, agent_id: str, ordinals: set[int]) -> set[int]:
         """The rows that recorded these operations: a Case may rest on what an earlier Case on the same Board brought."""

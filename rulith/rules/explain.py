@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _ENVIRONMENTS_MAX = 64   # partial matches why_not follows per rule; beyond it the nearest are kept
 _MATCHES_MAX = 256       # facts why_not tries per literal and partial match
+_GUESSES_MAX = 8         # the same for a partial match that lacks something already: it is no longer told which facts belong to it
 
 
 def atom_of(engine: Engine, relation: Relation, key: Key) -> Atom:
@@ -261,11 +262,11 @@ class _Attempt:
         self.missing = missing
 
 
-def why_not(engine: Engine, pattern: Literal, depth: int) -> list[Lack]:
-    """For every rule that could conclude `pattern`: what holds and what lacks, nearest rule first."""
+def why_not(engine: Engine, pattern: Literal, depth: int, rule_id: str | None = None) -> list[Lack]:
+    """For every rule that could conclude `pattern`, or that one: what holds and what lacks, nearest rule first."""
     found: list[Lack] = []
     for head in engine.heads.values():
-        bound = _unify(head.head, pattern)
+        bound = _unify(head.head, pattern) if rule_id in (None, head.rule.id) else None
         if bound is not None:
             lack = _lack(engine, head, bound, depth)
             if lack is not None:
@@ -335,8 +336,9 @@ def _step(engine: Engine, literal: Literal, attempt: _Attempt) -> Iterator[_Atte
             yield _Attempt(attempt.bound, (*attempt.satisfied, ground), attempt.missing)
         return
     matched = False
+    most = _GUESSES_MAX if attempt.missing else _MATCHES_MAX
     for count, values in enumerate(_matches(engine, ground)):
-        if count >= _MATCHES_MAX:
+        if count >= most:
             break
         matched = True
         bound = {**attempt.bound, **values}

@@ -331,9 +331,9 @@ class Program:
             raise Refused("ATOM_ABSENT", atom=atom.text())
         return explain.tree(self._engine, fact, depth_max, nodes_max)
 
-    def why_not(self, pattern: Literal, depth: int = 1) -> list[Lack]:
-        """What each rule that could conclude `pattern` lacks, nearest first; `depth` follows missing literals."""
-        return explain.why_not(self._engine, pattern, depth)
+    def why_not(self, pattern: Literal, depth: int = 1, rule_id: str | None = None) -> list[Lack]:
+        """What each rule that could conclude `pattern` (or that one rule) lacks, nearest first; `depth` follows missing literals."""
+        return explain.why_not(self._engine, pattern, depth, rule_id)
 
     # what disagrees
     def contradictions(self) -> list[Atom]:
