@@ -119,3 +119,4 @@ BOARD_CALLS_WAITING_MAX = 256        # unanswered calls of one stdio client; mor
 BOARD_TEXT_BYTES_MAX = 24_576        # one answer: about 6,000 tokens
 BOARD_ANSWER_S = 10.0                # a call that takes longer gets signs of life on an event stream
 TASK_LEAVES_MAX = 200                # of one declared task
+PROGRAM_BYTES_MAX = 64 * 2**20        # one program file

@@ -96,7 +96,7 @@ class BoardHttp:
             return None
         stated = request.headers.get(mcp_stateless.VERSION_HEADER)
         if stated == mcp_stateless.DATE:
-            mcp_stateless.check_envelope(message.id, message.method, message.params, request.headers.getall, SERVED)
+            return None
         if stated is not None and stated not in BY_HANDSHAKE:
             raise mcp_stateless.unsupported(message.id, stated, SERVED)
         return self._sessions[self._session_of(request, message.id)]

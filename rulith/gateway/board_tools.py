@@ -22,6 +22,7 @@ MODES = ("why", "why_not", "what_if")
 
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}
+SCALAR = {"anyOf": [TEXT, {"type": "number"}, {"type": "boolean"}]}
 COUNT = {"type": "integer", "minimum": 1}
 ATOM = {"type": "object", "properties": {"predicate": TEXT, "args": {"type": "object"}, "negated": {"type": "boolean"}},
         "required": ["predicate"]}
@@ -41,7 +42,7 @@ OPERATION = {
         "kind": {"type": "string", "enum": ["sum", "count", "min", "max", "avg"]},
         "source": {"type": "object", "properties": {"predicate": TEXT, "valueArg": TEXT}},
         "into": {"type": "object", "properties": {"predicate": TEXT, "valueArg": TEXT}},
-        "where": {"type": "object", "properties": {"arg": TEXT, "equals": {}}}, "group_by": TEXT,
+        "where": {"type": "object", "properties": {"arg": TEXT, "equals": SCALAR}}, "group_by": TEXT,
         "action": TEXT, "preconditions": BODY, "effects": HEADS,
         "nodeId": TEXT, "reason": TEXT,
     },
@@ -126,7 +127,7 @@ TOOLS = (
          "Declare a task: a root and leaves, each with an acceptance test (an atom, a list of literals, or a predicate name). "
          "It is committed: nobody changes the tests afterwards.",
          {"root": TEXT, "leaves": {"type": "array", "minItems": 1, "items": {
-             "type": "object", "properties": {"node": TEXT, "acceptance": {}}, "required": ["node", "acceptance"]}}},
+             "type": "object", "properties": {"node": TEXT, "acceptance": {"anyOf": [ATOM, BODY, TEXT]}}, "required": ["node", "acceptance"]}}},
          ("root", "leaves"),
          {"root": "invoice", "leaves": [{"node": "total", "acceptance": {"predicate": "grand", "args": {"value": "?v"}}}]}),
     Tool("complete_task",
@@ -156,7 +157,7 @@ TOOLS = (
          "Choose a value for each variable so that no rule derives conflictPredicate (default conflict); writes the choice as "
          "assignPredicate(var,value) (default assignment).",
          {"variables": {"type": "array", "minItems": 1, "items": {
-             "type": "object", "properties": {"name": TEXT, "domain": {"type": "array", "minItems": 1, "items": {}}}, "required": ["name", "domain"]}},
+             "type": "object", "properties": {"name": TEXT, "domain": {"type": "array", "minItems": 1, "items": SCALAR}}, "required": ["name", "domain"]}},
           "conflictPredicate": TEXT, "assignPredicate": TEXT, "maxNodes": COUNT, "commit": {"type": "boolean"}},
          ("variables",), {"variables": [{"name": "x", "domain": [1, 2, 3]}]}),
 )
@@ -203,17 +204,24 @@ def _missing(name: str, arguments: Mapping[str, Any]) -> str:
 
 _KINDS: Mapping[str, tuple[Any, str]] = {
     "string": (str, "a text"), "object": (Mapping, "an object"), "array": (list, "a list"), "boolean": (bool, "true or false"),
-    "integer": (int, "a whole number"),
+    "integer": (int, "a whole number"), "number": ((int, float), "a number"),
 }
+
+
+def _is_a(value: object, kind: str) -> bool:
+    return isinstance(value, _KINDS[kind][0]) and (kind == "boolean" or not isinstance(value, bool))
 
 
 def _check(schema: Mapping[str, Any], value: object, where: str) -> None:
     """The part of JSON Schema that the table above uses. An operation's inside is not looked at."""
-    kind = schema.get("type")
-    if kind is not None:
-        wanted, words = _KINDS[kind]
-        if not isinstance(value, wanted) or (kind == "integer" and isinstance(value, bool)):
-            raise Refused("ARGUMENTS_INVALID", where=where, problem=f"is not {words}")
+    if "anyOf" in schema:
+        kinds = [branch["type"] for branch in schema["anyOf"]]
+        if not any(_is_a(value, kind) for kind in kinds):
+            raise Refused("ARGUMENTS_INVALID", where=where, problem=f"is not {' or '.join(_KINDS[kind][1] for kind in kinds)}")
+        return          # what is inside is judged by the Board, in better words
+    kind = schema["type"]
+    if not _is_a(value, kind):
+        raise Refused("ARGUMENTS_INVALID", where=where, problem=f"is not {_KINDS[kind][1]}")
     if "enum" in schema and value not in schema["enum"]:
         raise Refused("ARGUMENTS_INVALID", where=where, problem=f"is none of {', '.join(schema['enum'])}")
     if kind == "integer" and value < schema.get("minimum", value):  # type: ignore[operator]
@@ -224,7 +232,7 @@ def _check(schema: Mapping[str, Any], value: object, where: str) -> None:
         if schema.get("items") and schema["items"] is not OPERATION:
             for index, item in enumerate(value):
                 _check(schema["items"], item, f"{where[:-1]}[{index}]`")
-    if isinstance(value, Mapping) and kind == "object":
+    if isinstance(value, Mapping):
         for name in schema.get("required", ()):
             if name not in value:
                 raise Refused("ARGUMENTS_INVALID", where=where, problem=f"lacks `{name}`")

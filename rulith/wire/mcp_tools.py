@@ -99,9 +99,10 @@ class ToolsServer:
             return Cancelled(message.params.get("requestId")) if cancels else None
         if isinstance(message, jsonrpc.Response):
             return None                 # this server asks clients nothing
-        if message.method == "initialize":
+        is_stateless = headers is not None and list(headers(mcp_stateless.VERSION_HEADER)) == [mcp_stateless.DATE]
+        if message.method == "initialize" and not is_stateless:
             return self._open(message)
-        if mcp_stateless.has_envelope(message.params) or message.method == "server/discover":
+        if is_stateless or mcp_stateless.has_envelope(message.params) or message.method == "server/discover":
             mcp_stateless.check_envelope(message.id, message.method, message.params, headers, SERVED)
             return self._stateless(message)
         return self._in_session(message, date)
