@@ -59,7 +59,20 @@ Serves the Agent surface at /mcp, the Worker line at /work and the Console at /c
 """),
     "board": ("the reasoning board for any MCP host", """rulith board [--db FILE] [--http PORT] | run FILE... [--json]
 
-The board over stdio for third-party MCP hosts.
+Without a word it serves MCP on stdin and stdout, until the host closes stdin.
+
+  --db FILE     keep the Boards in FILE (RULITH_DB); without it they end with the process
+  --http PORT   serve Streamable HTTP at http://127.0.0.1:PORT/mcp instead; 0 takes a free port
+
+  run FILE...   run program files on an empty Board each and print, batch by batch, what
+                came of them; --json prints the programs with that as their `expect`
+
+RULITH_MAX_JOIN_BINDINGS, RULITH_MAX_CLOSURE_ITERATIONS, RULITH_MAX_CLOSURE_STEPS,
+RULITH_MAX_FACTS, RULITH_MAX_DERIVED_FACTS, RULITH_MAX_RULES and RULITH_MAX_RULE_BODY
+set limits.
+
+Exit: serving 0 the host left, 1 refused (such as a FILE in use), 2 usage;
+run 0 as expected or nothing expected, 1 otherwise, 2 a bad file or usage.
 """),
     "council": ("threads put to named agents and people", """rulith council serve
 
@@ -140,7 +153,6 @@ INSTEAD = {
     "explain": "`rulith demo` prints the proof, and the workbench shows it for every conclusion.",
     "verify": "The receipt is plain JSON: it holds its own digests, chain rows and Ed25519 signature; keep it as it is.",
     "doctor": "`rulith version` names this build; `rulith start` and `rulith demo` say what is missing.",
-    "board": "Agents use the Board through `rulith gateway` at /mcp; any MCP host can connect there.",
     "council": "Put the question to a person as a decision on an Action, in the Console of `rulith start`.",
     "watch": "Run the command from cron with `rulith agent`, which ends 10 when there is nothing to do.",
     "bridge": "Connect an MCP host to the gateway's /mcp address instead.",
