@@ -39,7 +39,7 @@ Board commands
         -> {action, done, status: refused, ok: false}
     record_reconciliation {ordinal, plan: ExternalPlan.record(), outcome: happened|did_not|cannot_tell, by, reason}
         -> {action, done, status: confirmed|failed|unknown, ok?, nodeIds}
-    close_case          {root, disposition?, reason?, obligations: [label]}
+    close_case          {root, disposition?, reason?, obligations: [label], by?: the person who closes it}
         -> {caseId, root, disposition, certified}
 
 Board reads (no row): plan_action, view, query, proof, why_not, case_detail, case_history, cases, case, case_of_root,
@@ -56,6 +56,7 @@ Operations commands
     needs_person  {ordinal, reason}
     reconcile     {ordinal, outcome: happened|did_not|cannot_tell, result, summary, by, reason}
     deliver       {ordinal, session}  ;  acknowledge {session}  ;  void_delivery {ordinal, session}
+    case_closed   {caseId}                after its Terminal Receipt: old calls of closed Cases are forgotten
 Operations reads: gate, strip, state_form, delivers, needs_acknowledgement, operation, by_invocation, unresolved,
 awaiting_worker, superseded; `call_label` names a call from its own input.
 

@@ -67,7 +67,7 @@ class Board(Machine):
             "ordinal plan ok facts resultDigest requestDigest workerId workerGeneration source", "reason result")),
         "record_refusal": ("_record_refusal", *members("ordinal plan reason")),
         "record_reconciliation": ("_record_reconciliation", *members("ordinal plan outcome by reason")),
-        "close_case": ("_close_case", *members("root", "disposition reason obligations")),
+        "close_case": ("_close_case", *members("root", "disposition reason obligations by")),
     }
 
     def __init__(self, agent_id: str, recall: Callable[[str], Mapping | None] = lambda case_id: None) -> None:

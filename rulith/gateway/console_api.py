@@ -44,7 +44,7 @@ FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": (
 # route -> its body's members (text each, unless named in _WHOLE)
 BODIES = {"setup": ("code", "passphrase"), "sign-in": ("passphrase",), "sign-out": (),
           "decide": ("id", "verdict", "argumentDigest", "reason?"), "reconcile": ("agentId", "ordinal", "outcome", "reason"),
-          "isolate": ("connectionId",)}
+          "isolate": ("connectionId",), "close-case": ("agentId", "caseId", "disposition", "reason")}
 _WHOLE = ("ordinal",)
 
 
@@ -163,6 +163,8 @@ class Console:
             result = self._people.decide(fields["id"], fields["verdict"], fields["argumentDigest"], fields["reason"].strip(), by)
         elif route == "reconcile":
             result = self._people.reconcile(fields["agentId"], fields["ordinal"], fields["outcome"], fields["reason"].strip(), by)
+        elif route == "close-case":
+            result = self._people.close_case(fields["agentId"], fields["caseId"], fields["disposition"], fields["reason"].strip(), by)
         else:
             result = self._people.isolate(fields["connectionId"], by)
         await self.authority.settled()

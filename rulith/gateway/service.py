@@ -58,7 +58,7 @@ class Gateway:
                                                    "install": f"rulith.pyz {VERSION}"})
         self.line = WorkerLine(authority, WorkerWork(authority, settled=self.calls.note_affected),
                                lease=settings.lease, poll_hold_s=settings.poll_hold_s)
-        people = People(authority, self.calls, self.line)
+        people = People(authority, self.calls, self.line, receipts)
         self.local = LocalApi(authority, self.calls, self.line)
         administration = Administration(authority, self.line, home, gateway_secrets(home), end_sessions=self.surface.end_sessions)
         self.console = Console(authority, people, self.local, ConsoleAdmin(administration, self.line), setup_code=lambda: self.setup_code)

@@ -36,10 +36,9 @@ def sent() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sources():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Refused", "Unknown") and node.args:
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refused" and node.args:
                 assert isinstance(node.args[0], ast.Constant), f"{path.name}:{node.lineno}: a code that no reader can see"
-                if node.func.id == "Refused":
-                    found.setdefault(node.args[0].value, path.name)
+                found.setdefault(node.args[0].value, path.name)
             if isinstance(node, ast.Dict):
                 for key, value in zip(node.keys, node.values):
                     if isinstance(key, ast.Constant) and key.value == "errorCode" and isinstance(value, ast.Constant):

@@ -9,6 +9,9 @@ from importlib import resources
 
 import pytest
 
+from rulith.board.receipts import check_receipt
+from rulith.gateway.signing import is_signed
+
 PASSPHRASE = "correct horse battery"
 APPROVED = "write_approved_output"
 
@@ -154,6 +157,36 @@ def test_a_decision_survives_a_restart_and_expires_when_looked_at(play, kit):
     play(story, pollHoldMs=100)
 
 
+def test_a_person_cancels_a_case_so_that_its_work_can_be_tried_again(play, kit):
+    """Without a model nobody else could: a rule repeats no call that failed."""
+    async def story(world):
+        host, worker = world.host(), world.worker()
+        await host.initialize()
+        await worker.poll()
+        case = await world.open_case(host)
+        asked = asyncio.ensure_future(host.call("ApplyAction", kit.action_call("read_input", case["root"])))
+        row = (await worker.rows_until())[0]
+        await worker.claim(row)
+        page = await Page(world, kit).set_up()
+        body = {"agentId": world.profile.agent_id, "caseId": case["caseId"], "disposition": "cancelled", "reason": "the file is there now"}
+        assert (await page.post("close-case", body)).json()["errorCode"] == "case_busy"
+        await worker.report(row, ok=False, reason="no such file")
+        assert (await asked)["result"]["status"] == "failed"
+        assert (await page.post("close-case", {**body, "reason": " "})).json()["errorCode"] == "reason_required"
+        assert (await page.post("close-case", {**body, "disposition": "completed"})).json()["errorCode"] == "case_not_certified"
+        assert (await page.post("close-case", {**body, "caseId": "case_none"})).json()["errorCode"] == "unknown_case"
+        closed = (await page.post("close-case", body)).json()
+        assert closed["result"]["disposition"] == "cancelled" and not closed["result"]["certified"]
+        receipt = (await world.local(f"receipt?case={case['caseId']}")).json()
+        assert is_signed(receipt) and check_receipt(receipt) == []
+        assert "owner" in json.dumps([each["body"]["command"] for each in receipt["rows"] if each["kind"] == "board"][-1])
+        again = await world.open_case(host)
+        assert again["caseId"] != case["caseId"]
+        assert (await world.act(host, worker, "read_input", again["root"]))["result"]["ok"] is True
+
+    play(story, pollHoldMs=100)
+
+
 @pytest.mark.parametrize("who", ["agent", "connection", "device", "cookie alone", "token alone", "nobody"])
 def test_no_role_decides(play, kit, who):
     """The device grant, an Agent's token and a Connection key never stand in for the person."""
@@ -173,6 +206,7 @@ def test_no_role_decides(play, kit, who):
             headers = {"authorization": f"Bearer {token}", "x-rulith-connection": worker.connection, "x-rulith-connection-key": worker.key}
             thief.cookie = thief.token = token
         for route, fields in (("decide", body), ("isolate", {"connectionId": worker.connection}),
+                              ("close-case", {"agentId": world.profile.agent_id, "caseId": case["caseId"], "disposition": "cancelled", "reason": "x"}),
                               ("reconcile", {"agentId": world.profile.agent_id, "ordinal": 3, "outcome": "happened", "reason": "x"})):
             answer = await thief.post(route, fields, **headers)
             assert answer.status == 401 and answer.json()["errorCode"] == "sign_in_required", route

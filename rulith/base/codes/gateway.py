@@ -61,7 +61,7 @@ CODES: dict[str, tuple[str, str]] = {
         "The values shown for decision {decision} are not the ones it is bound to.",
         "Reload the Console, read the values again, and decide on what it shows then.",
     ),
-    "reason_required": ("A rejection carries its reason to the Agent, and none was given.", "Say in a sentence why."),
+    "reason_required": ("This act is recorded with its reason, which the Agent may read, and none was given.", "Say in a sentence why."),
     "not_needs_person": (
         "Operation {ordinal} of this Agent is {state}, not waiting to be reconciled.",
         "Reload the Console; only an operation marked needs_person is settled by a person.",

@@ -1,6 +1,6 @@
 // The person's Console: one state, drawn whole. The token that proves a sign-in lives in this page's memory only.
 import { SECTIONS, section } from "./admin.js";
-import { console_, h, problem, signIn } from "./views.js";
+import { console_, h, openCases, problem, signIn } from "./views.js";
 
 const REFRESH_MS = 5000;
 const KEPT = "textarea, select, input:not([type=password]):not([type=file])";
@@ -39,7 +39,7 @@ const still = (admin) => admin && { ...admin, connections: admin.connections.map
 function shown() {
   if (!state.signedIn) return `out${state.passphraseSet}`;
   if (place() !== "decisions") return JSON.stringify([place(), still(state.admin)]);
-  return JSON.stringify([state.decisions, state.needsPerson, state.connections.map((row) => [row.id, row.line.state, row.leaseLeftS > 0])]);
+  return JSON.stringify([state.decisions, state.needsPerson, openCases(state).map((row) => [row.caseId, row.status]), state.connections.map((row) => [row.id, row.line.state, row.leaseLeftS > 0])]);
 }
 
 function content() {
