@@ -124,8 +124,8 @@ class BoardDriver:
         outcome, status = ("refused", REFUSED) if tried["state"] == "refused" else (flat(tried["state"], 40), STUCK)
         words = flat(tried["reason"], 300).rstrip(".") or "no reason was recorded"
         return self._end(outcome, status, f"{tried['action']} was tried in this Case at {flat(tried['at'], 40)} and ended "
-                         f"{outcome}: {words}. It was not repeated. To have it tried again, cancel the Case and open a new one, "
-                         "or apply it deliberately with a model.", action=tried["action"], tried=tried)
+                         f"{outcome}: {words}. It was not repeated. To have it tried again, cancel the Case in the Console, so that "
+                         "the next run can open a new one, or apply it deliberately with a model.", action=tried["action"], tried=tried)
 
     def _stuck(self, view: dict, rows: dict, tried: list[dict]) -> RunResult:
         """Nothing can be applied and the Case is not certified: say what is lacking."""
