@@ -11,7 +11,7 @@ Source  the MCP surface, "Operations"; the Worker hop, "Gateway duties".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from itertools import islice
 
@@ -61,6 +61,7 @@ PLAIN_KEPT_MAX = 128               # Board-only operations remembered; older one
 PLAIN_KEPT_MIN = 64
 PLANNED_KEPT = 128                 # of closed Cases: kept for pages and for a receipt that is sent again; older ones are in receipts
 LABEL_MAX, SUMMARY_MAX, DECISION_MAX = 200, 500, 200
+TEXTS_KEPT_MAX = 32                # strip rows kept as text; a strip shows seven
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ class Operation:
         return PUBLIC[self.state][1] if self.state in PUBLIC else None
 
 
+_BLANK = Operation(0, "", "", "", (), "", "", ADMITTED)
 _FIELDS = frozenset(field.name for field in fields(Operation))
 
 
@@ -150,6 +152,27 @@ def _after(last: str, at: str) -> str:
     return stamp((round(seconds_of(last) * 1000) + 1.5) / 1000)
 
 
+def _strip_row(each: Operation, in_full: bool, withheld: bool, view: Mapping | None, encode: Callable[[object], str]) -> dict:
+    """One row of the model-visible list; with `in_full` a settled write's recorded result joined to `view`."""
+    row: dict = {"tool": each.tool, "label": each.label, "state": each.public_state}
+    if each.stage:
+        row["stage"] = each.stage
+    if each.state == WAITING:
+        row["decision"] = str(each.decision["kind"])[:DECISION_MAX]
+    row["at"], row["since"] = each.at, each.since
+    if each.is_settled and withheld:
+        row["contentWithheld"] = True
+    elif each.is_settled:
+        if each.state == REFUSED:
+            row["reason"] = each.reason
+        if in_full and each.result is not None and each.is_write:
+            body = {**each.result, "view": view} if view is not None else dict(each.result)
+            row["result"] = {"content": [{"type": "text", "text": encode(body)}], "isError": not each.result.get("accepted", False)}
+        else:
+            row["summary"] = each.summary
+    return row
+
+
 class Operations(Machine):
     """The operations of one Agent; see the package docstring for the commands."""
 
@@ -175,6 +198,7 @@ class Operations(Machine):
         self.last_at = ""
         self.unresolved_ordinal = 0       # 0: none
         self.settled_write = 0            # ordinal of the latest settled write; 0: none
+        self._texts: dict[int, tuple[Operation, str]] = {}      # strip rows as last written
         self.of_closed: tuple[int, ...] = ()    # ordinals with a plan whose Case has closed, oldest first
 
     # --- commands ----------------------------------------------------------------------
@@ -194,9 +218,9 @@ class Operations(Machine):
         self.journal.set(self, "last_ordinal", self.last_ordinal + 1)
         ordinal = self.last_ordinal
         state = ADMITTED if plan is None else WAITING if decision is not None else READY
-        operation = Operation(ordinal, tool, command["label"][:LABEL_MAX], command["session"],
-                              tuple(command["caseIds"]), at, at, state, plan, decision,
-                              draw("inv_") if plan is not None else "", steps=((state, at),))
+        operation = _with(_BLANK, ordinal=ordinal, tool=tool, label=command["label"][:LABEL_MAX], session=command["session"],
+                          case_ids=tuple(command["caseIds"]), at=at, since=at, state=state, plan=plan, decision=decision,
+                          invocation=draw("inv_") if plan is not None else "", steps=((state, at),))
         self.journal.set(self, "unresolved_ordinal", ordinal)
         self._put(operation)
         if settled is not None:
@@ -429,28 +453,23 @@ class Operations(Machine):
         withheld  ordinals whose content the Agent's Profile hides now
         encode    object -> JSON text for the recorded result's content
         """
-        rows = []
         shown = self.delivers(own=own)
+        return [_strip_row(each, each.ordinal == shown, each.ordinal in withheld, view, encode) for each in self._listed(at)]
+
+    def strip_text(self, *, at: str, encode: Callable[[object], str], own: int | None = None, view: Mapping | None = None) -> str:
+        """`strip` as JSON text; the row of an operation that did not move is not written again."""
+        shown, texts, known = self.delivers(own=own), [], self._texts
+        if len(known) > TEXTS_KEPT_MAX:
+            known.clear()
         for each in self._listed(at):
-            row = {"tool": each.tool, "label": each.label, "state": each.public_state}
-            if each.stage:
-                row["stage"] = each.stage
-            if each.state == WAITING:
-                row["decision"] = str(each.decision["kind"])[:DECISION_MAX]
-            row["at"], row["since"] = each.at, each.since
-            if each.is_settled and each.ordinal in withheld:
-                row["contentWithheld"] = True
-            elif each.is_settled:
-                if each.state == REFUSED:
-                    row["reason"] = each.reason
-                if each.ordinal == shown and each.result is not None and each.is_write:
-                    body = {**each.result, "view": view} if view is not None else dict(each.result)
-                    row["result"] = {"content": [{"type": "text", "text": encode(body)}],
-                                     "isError": not each.result.get("accepted", False)}
-                else:
-                    row["summary"] = each.summary
-            rows.append(row)
-        return rows
+            if each.ordinal == shown:
+                texts.append(encode(_strip_row(each, True, False, view, encode)))
+                continue
+            found = known.get(each.ordinal)
+            if found is None or found[0] is not each:
+                found = known[each.ordinal] = (each, encode(_strip_row(each, False, False, None, encode)))
+            texts.append(found[1])
+        return f"[{','.join(texts)}]"
 
     def state_form(self, *, at: str) -> list[dict]:
         """The host-only list with ordinals; states only, no content."""

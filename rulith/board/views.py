@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import operator
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from rulith.base.errors import Refused
@@ -229,7 +229,7 @@ class Viewer:
         """Make the node of a visible atom, its JSON text and its size in bytes, as they are in this epoch."""
         state = self.state
         atom = shown.atom
-        fact, ground = state.strongest(atom), state.ground(atom)
+        fact = state.strongest(atom)
         node = {"id": state.node_id(atom), "kind": "finding" if atom.predicate == "finding" else "fact",
                 "text": atom.text(), "predicate": atom.predicate, "args": dict(atom.args)}
         if atom.negated:
@@ -239,7 +239,7 @@ class Viewer:
             if fact.by.get("source"):
                 node["source"] = fact.by["source"]
         else:
-            node["origin"], node["tier"] = DERIVED, ground.tier
+            node["origin"], node["tier"] = DERIVED, state.ground(atom).tier
             node["by"] = state.program.support(atom).rule_id
         if state.disputable and state.program.disputed(atom):
             node["disputed"] = True
@@ -274,15 +274,15 @@ class Viewer:
             chosen.append(node)
             texts.append(text)
             left -= size
-        seen: set[Shown] = set()
-        epoch, skipped = state.epoch, 0
+        changed = self._changed(first)
+        epoch, skipped, room = state.epoch, 0, nodes_max - len(chosen)
         allowed = profile.get("predicates") if profile else None
-        for shown in self._in_order(first):
-            if len(chosen) >= nodes_max or left <= 0:
+        for shown in chain(changed, (each for each in reversed(state.shown.values()) if each not in changed)
+                           if changed else reversed(state.shown.values())):
+            if room <= 0 or left <= 0:
                 break
-            if shown in seen or (allowed is not None and shown.atom.predicate not in allowed):
+            if allowed is not None and shown.atom.predicate not in allowed:
                 continue
-            seen.add(shown)
             if shown.epoch != epoch:
                 self._render(shown)
             if shown.size > left:
@@ -291,18 +291,25 @@ class Viewer:
                     break
                 continue
             left -= shown.size
+            room -= 1
             chosen.append(shown.node)
             texts.append(shown.text)
         return chosen, texts, total
 
-    def _in_order(self, first: Sequence[str]) -> Iterator[Shown]:
-        found = []
+    def _changed(self, first: Sequence[str]) -> dict[Shown, None]:
+        """The visible ones among these node ids, each once, unless the order of change shows them first anyway."""
+        if len(first) == 1 and self.state.shown:
+            newest = next(reversed(self.state.shown.values()))
+            held = self.state.by_atom.get(newest.atom)
+            if held is not None and held[0] == first[0]:
+                return {}
+        found: dict[Shown, None] = {}
         for node_id in first:
             atom = self.state.atom_of(node_id)
             shown = self.state.shown.get(atom) if atom is not None else None
             if shown is not None:
-                found.append(shown)
-        return chain(found, reversed(self.state.shown.values()))
+                found[shown] = None
+        return found
 
     # --- one Case in full --------------------------------------------------------------
 

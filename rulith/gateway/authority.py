@@ -209,7 +209,10 @@ class Authority:
         return self.registry.policy(agent_id, live=live, live_version=version)
 
     def agent_of_token(self, token: str) -> str | None:
-        return self.registry.agent_by_token_hash(token_hash(token))
+        return self.agent_of_token_hash(token_hash(token))
+
+    def agent_of_token_hash(self, hashed: str) -> str | None:
+        return self.registry.agent_by_token_hash(hashed)
 
     def rows(self, chain: str, after: int = 0) -> Iterator:
         """Rows of a chain, the staged ones of this turn included."""

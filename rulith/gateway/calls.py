@@ -57,24 +57,31 @@ class ToolCalls:
         admitted(ordinal)  called once the operation is durable, before any outcome
         Raises Unknown when the store failed under it.
         """
-        call.waiter = waiter = asyncio.get_running_loop().create_future()
-        waiter.add_done_callback(lambda done: done.cancelled() or done.exception())
+        call.running = True
         try:
             answer = await self._run(session, call, tool, arguments, admitted)
         except BaseException as problem:
             if not isinstance(problem, (Unknown, asyncio.CancelledError)):
                 self.authority.turns.abandon("a tool call failed inside")     # a bug: loud, and nothing half done
             call.ordinal = None               # what did not become durable leaves its number to another
-            waiter.set_exception(problem if isinstance(problem, Unknown) else Unknown("interrupted"))
+            call.problem = problem if isinstance(problem, Unknown) else Unknown("interrupted")
             raise
-        call.answer = answer
-        waiter.set_result(answer)
-        return answer
+        else:
+            call.answer = answer
+            return answer
+        finally:
+            call.running = False
+            if call.waiter is not None:
+                _release(call)
 
     async def again(self, session: Session, call: Call) -> dict | None:
         """The answer of a call that came before under the same id; it is never executed a second time."""
-        if call.answer is not None or call.waiter is None:
+        if call.problem is not None:
+            raise call.problem
+        if not call.running:
             return call.answer
+        if call.waiter is None:
+            call.waiter = asyncio.get_running_loop().create_future()
         return await asyncio.shield(call.waiter)
 
     def acknowledge(self, session: Session) -> None:
@@ -327,7 +334,7 @@ class ToolCalls:
         A strip that carries an earlier outcome in full delivers it to this session.
         """
         operations = self._state(session).operations
-        strip = operations.strip(at=self.authority.now(), own=own, view=body.get("view"), encode=encode_text)
+        strip = operations.strip_text(at=self.authority.now(), own=own, view=body.get("view"), encode=encode_text)
         text = _text_of(body, strip)
         shown = operations.delivers(own=own)
         if shown is not None and session.id not in operations.operation(shown).delivered:
@@ -344,10 +351,20 @@ class ToolCalls:
         return self.authority.agents[session.agent_id]
 
 
-def _text_of(body: dict, strip: list[dict]) -> str:
+def _release(call: Call) -> None:
+    """Let the retransmissions that wait for this call hear its end."""
+    waiter, call.waiter = call.waiter, None
+    if call.problem is None:
+        waiter.set_result(call.answer)
+    else:
+        waiter.set_exception(call.problem)
+        waiter.exception()          # all who waited may have gone; that is no second error
+
+
+def _text_of(body: dict, strip: str) -> str:
     """The answer's one JSON text; a view is not written again where it knows its own."""
     parts = [f'"{name}":{value.text if isinstance(value, View) else encode_text(value)}' for name, value in body.items()]
-    return f'{{{",".join(parts)},"operations":{encode_text(strip)}}}'
+    return f'{{{",".join(parts)},"operations":{strip}}}'
 
 
 _HELD = {

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable
 from rulith.base.errors import Refused, Unknown
 from rulith.base.ids import mint
 from rulith.base.limits import PROGRESS_EVERY_S
-from rulith.gateway.authority import Authority
+from rulith.gateway.authority import Authority, token_hash
 from rulith.gateway.calls import ToolCalls
 from rulith.net.messages import Request, Response, StreamResponse
 from rulith.wire import jsonrpc
@@ -82,7 +82,9 @@ class McpSurface:
         """401 without a known token, 403 for a foreign page, 405 for a method that is not served."""
         if is_foreign_page(request):
             return Response(403, [("content-type", "text/plain")], b"Pages of another origin are not served here.\n")
-        if self._agent(request) is None:
+        token = bearer(request)
+        request.found = hashed = token_hash(token) if token else None
+        if hashed is None or self.authority.agent_of_token_hash(hashed) is None:
             refusal = Refused("unauthenticated")
             data: dict = {"reason": "unauthenticated", "teaching": refusal.teaching}
             if self._required_client is not None:
@@ -95,8 +97,8 @@ class McpSurface:
         return None
 
     def _agent(self, request: Request) -> str | None:
-        token = bearer(request)
-        return self.authority.agent_of_token(token) if token else None
+        """Whose token the head check hashed, if it is one still: it may be revoked while the body comes in."""
+        return self.authority.agent_of_token_hash(request.found) if isinstance(request.found, str) else None
 
     # --- one request -------------------------------------------------------------------
 

@@ -43,7 +43,8 @@ class Turns:
         self._refold = refold
         self._committed = committed
         self._touched: set[str] = set()
-        self._waiting: asyncio.Future | None = None
+        self._is_due = False                          # a commit has been asked for
+        self._waiting: list[asyncio.Future] = []      # who must hear of it
         self._sick = False
         self._broken = False
 
@@ -65,9 +66,9 @@ class Turns:
         return row
 
     def _due(self) -> None:
-        if self._waiting is None:
+        if not self._is_due:
+            self._is_due = True
             loop = asyncio.get_running_loop()
-            self._waiting = loop.create_future()
             # Two hops: the first lets this turn finish, the second lets the handlers that
             # the next look at the sockets woke join the same fsync.
             loop.call_soon(loop.call_soon, self._commit)
@@ -75,7 +76,7 @@ class Turns:
     def _commit(self) -> None:
         if not self._touched:
             return                  # a flush was quicker
-        waiting, self._waiting = self._waiting, None
+        waiting = self._end_turn()
         try:
             self._ledger.commit()
         except Refused as error:
@@ -88,8 +89,13 @@ class Turns:
             raise
         touched, self._touched = self._touched, set()
         self._committed(touched)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(None)
+        for waiter in waiting:
+            if not waiter.done():               # its caller may have gone
+                waiter.set_result(None)
+
+    def _end_turn(self) -> list[asyncio.Future]:
+        waiting, self._waiting, self._is_due = self._waiting, [], False
+        return waiting
 
     def abandon(self, why: str, *, doubted: str | None = None) -> None:
         """A bug struck while changes were staged: none of this turn's may be kept half done.
@@ -99,13 +105,13 @@ class Turns:
         if doubted is not None:
             self._touched.add(doubted)
         if self._touched:
-            waiting, self._waiting = self._waiting, None
-            self._drop(waiting, Unknown("turn_abandoned", why))
+            self._drop(self._end_turn(), Unknown("turn_abandoned", why))
 
-    def _drop(self, waiting: asyncio.Future | None, unknown: Unknown) -> None:
-        if waiting is not None and not waiting.done():
-            waiting.set_exception(unknown)
-            waiting.exception()   # someone may have stopped listening; that is no second error
+    def _drop(self, waiting: list[asyncio.Future], unknown: Unknown) -> None:
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_exception(Unknown(unknown.cause, unknown.detail))
+                waiter.exception()   # its caller may stop listening; that is no second error
         self._ledger.discard()
         touched, self._touched = self._touched, set()
         try:
@@ -116,12 +122,14 @@ class Turns:
 
     async def settled(self) -> None:
         """Return once nothing staged before this call is uncommitted. Raises Unknown if that commit failed."""
-        if self._waiting is not None:
-            await asyncio.shield(self._waiting)
+        if self._is_due:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
 
     def flush(self) -> None:
         """Commit now whatever is staged; for genesis and stop. Raises Unknown when the store fails."""
-        if self._touched or self._waiting is not None:
+        if self._touched or self._is_due:
             self._commit()
             if self._sick:
                 raise Unknown("commit_failed", "the last commit of this run did not reach the disk")

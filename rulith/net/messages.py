@@ -75,9 +75,10 @@ class Request:
     """One request. `body` is complete unless a head check is looking at it.
 
     body_bytes_max   a head check may raise or lower it for this request
+    found            what the head check found out and the handler need not look up again; theirs alone
     """
 
-    __slots__ = ("_gone", "_query", "body", "body_bytes_max", "headers", "method", "path", "peer", "target")
+    __slots__ = ("_gone", "_query", "body", "body_bytes_max", "found", "headers", "method", "path", "peer", "target")
 
     def __init__(self, method: str, target: str, headers: Headers, body: bytes = b"", peer: str = "",
                  *, body_bytes_max: int = 0, gone: Presence | None = None) -> None:
@@ -90,6 +91,7 @@ class Request:
         self.body = body
         self.peer = peer
         self.body_bytes_max = body_bytes_max
+        self.found: object = None
         self._gone = gone
 
     @property
