@@ -33,6 +33,7 @@ NUMERIC, TEXT, BOOLEAN = "numeric", "text", "boolean"
 MIXED = "mixed"         # shown as text; compared as text
 LONE = "_"              # the column of a predicate without arguments
 NAME_BYTES_MAX = 63     # postgres cuts longer names silently
+_NUMBER = r"^-?(0|[1-9][0-9]*)([.][0-9]+)?(e[+-][0-9]+)?$"      # every number in a text column prints so
 _OPERATORS = {"lt": "<", "lte": "<=", "gt": ">", "gte": ">="}
 
 
@@ -201,7 +202,7 @@ class _Writer:
         for name in columns:
             value = outputs.get(name)
             if value is not None:
-                text = self._as_text(value) if self.dialect == POSTGRES and types[name] == MIXED and value.type != MIXED else value.text
+                text = self._cast(value, types[name])
             elif columns == (LONE,):
                 text = "1"
             else:
@@ -265,7 +266,7 @@ class _Writer:
         if spec.where:
             name, value = spec.where
             conditions.append(self._equal(_Value(f"s.{_quoted(name)}", types.get(name)), self._operand(value, {})))
-        number = "*" if spec.kind == "count" else self._as_number(_Value(f"s.{_quoted(spec.value_arg)}", types.get(spec.value_arg)))
+        number = "*" if spec.kind == "count" else self._cast(_Value(f"s.{_quoted(spec.value_arg)}", types.get(spec.value_arg)), NUMERIC)
         outputs = {spec.out_arg: _Value(f"{spec.kind.upper()}({number})", NUMERIC)}
         tail = f"FROM {_quoted(spec.source)} s" + (f"\nWHERE {' AND '.join(conditions)}" if conditions else "")
         if not spec.group_by:
@@ -286,9 +287,16 @@ class _Writer:
         return self.dialect == STANDARD or value.type in (None, MIXED, kind)
 
     def _as_number(self, value: _Value) -> str:
-        if self.dialect == POSTGRES and value.type != NUMERIC:
-            return f"CAST({value.text} AS NUMERIC)"
-        return value.text
+        """The value as a number; NULL, which no comparison meets, where a column of many types holds none."""
+        if self.dialect == STANDARD or value.type == NUMERIC:
+            return value.text
+        return f"CASE WHEN {value.text} ~ '{_NUMBER}' THEN CAST({value.text} AS NUMERIC) END"
+
+    def _cast(self, value: _Value, wanted: str | None) -> str:
+        """The value as a column of that type: a column whose type nothing shows is text so far."""
+        if self.dialect == STANDARD or value.type == wanted or wanted in (None, TEXT):
+            return value.text
+        return self._as_text(value) if wanted == MIXED else f"CAST({value.text} AS {wanted.upper()})"
 
     def _as_text(self, value: _Value) -> str:
         return value.text if value.type in (TEXT, None, MIXED) else f"CAST({value.text} AS TEXT)"
