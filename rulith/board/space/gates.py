@@ -16,7 +16,7 @@ from rulith.base.errors import Refused
 from rulith.board.space.nodes import (
     FINDING, LEDGER_LABEL, REJECTED, RESULT, BatchOptions, Contract, Node, Total, shown_refs,
 )
-from rulith.rules.builtins import BUILTINS, same
+from rulith.rules.builtins import same
 from rulith.rules.terms import Atom, Literal, Rule, Scalar, is_variable, read_literal, read_literals
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ def check_attested(options: BatchOptions, predicate: str, where: str) -> None:
 
 def check_produced(options: BatchOptions, heads: Iterable[Literal], where: str) -> None:
     for head in heads:
-        if not (head.negated and head.predicate not in options.attested):
-            check_attested(options, head.predicate, where)
+        check_attested(options, head.predicate, where)
 
 
 def check_contracts(options: BatchOptions, rule: Rule, where: str) -> None:
@@ -124,23 +123,19 @@ def check_label(options: BatchOptions, label: str, where: str) -> None:
 
 
 class Amendments:
-    """The trusted amendments that a batch spends: each clears one target, once."""
+    """The trusted amendments that a batch spends by retracting them: each clears its key for that batch."""
 
     def __init__(self, space: Space, retracted: Iterable[str]) -> None:
-        self.left: list[dict[str, Scalar]] = []
+        self.stated: list[dict[str, Scalar]] = []
         for node_id in retracted:
             node = space.nodes.get(node_id)
             if (node is not None and node.is_trusted and isinstance(node.semantic, Atom) and space.usable(node_id)
                     and node.semantic.predicate == AMENDMENT and not node.semantic.negated):
-                self.left.append(node.semantic.arguments)
+                self.stated.append(node.semantic.arguments)
 
-    def spend(self, keys: Mapping[str, Scalar], kind: str) -> bool:
-        for amendment in self.left:
-            stated = amendment.get("kind", KIND_OPTIONAL)
-            if stated == kind and all(_equal(amendment.get(name), value) for name, value in keys.items()):
-                self.left.remove(amendment)
-                return True
-        return False
+    def clears(self, keys: Mapping[str, Scalar], kind: str) -> bool:
+        return any(amendment.get("kind", KIND_OPTIONAL) == kind
+                   and all(_equal(amendment.get(name), value) for name, value in keys.items()) for amendment in self.stated)
 
 
 def check_removal(space: Space, options: BatchOptions, ids: Iterable[str], amendments: Amendments, where: str) -> None:
@@ -185,7 +180,7 @@ def check_touch(space: Space, atom: Atom, where: str, amendments: Amendments | N
     if not any(all(_equal(node.semantic.arguments.get(name), value) for name, value in keys.items())  # type: ignore[union-attr]
                for node in trusted_facts(space, marker)):
         return
-    if amendments is None or not amendments.spend(keys, kind):  # type: ignore[arg-type]
+    if amendments is None or not amendments.clears(keys, kind):  # type: ignore[arg-type]
         raise _protected(where, atom.text(), marker, kind, keys)
 
 
@@ -213,11 +208,11 @@ def committed_predicates(space: Space) -> set[str]:
     return {predicate for predicate in found if isinstance(predicate, str)}
 
 
-def check_definition(space: Space, options: BatchOptions, predicates: Iterable[str], where: str) -> None:
+def check_definition(space: Space, options: BatchOptions, predicates: Iterable[str], amendments: Amendments, where: str) -> None:
     """Refuse BASELINE_PROTECTED where a model would add a rule to a committed definition."""
     if options.is_model and (committed := committed_predicates(space)):
         for predicate in predicates:
-            if predicate in committed:
+            if predicate in committed and not amendments.clears({"predicate": predicate}, "derivation"):
                 raise _protected(where, f"the definition of {predicate}", DEFINITION, "derivation", {"predicate": predicate})
 
 
@@ -225,7 +220,7 @@ def _check_definition_stays(space: Space, node: Node, where: str, amendments: Am
     heads = {head.predicate for head in node.semantic.then} if isinstance(node.semantic, Rule) else \
         {node.semantic.into} if isinstance(node.semantic, Total) else set()
     for predicate in sorted(heads & committed_predicates(space)):
-        if not amendments.spend({"predicate": predicate}, "derivation"):
+        if not amendments.clears({"predicate": predicate}, "derivation"):
             raise _protected(where, f"the definition of {predicate}", DEFINITION, "derivation", {"predicate": predicate})
 
 
@@ -261,7 +256,3 @@ def _is_evidence(space: Space, ref: str) -> bool:
         return False
     node = space.nodes.get(ref)
     return node is None or (node.type != RESULT and node.status != REJECTED)
-
-
-def is_builtin(predicate: str) -> bool:
-    return predicate in BUILTINS

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rulith.base.errors import Refused
 from rulith.board.space.nodes import ACTION, HIDDEN, ActionSpec, Node, Total
-from rulith.rules.builtins import BUILTINS, same
+from rulith.rules.builtins import same
 from rulith.rules.explain import lack_text
 from rulith.rules.proofs import Lack, Missing
 from rulith.rules.safety import joins, matching_order
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rulith.board.space.space import Space
 
 SHOWN_MAX = 3       # of each kind, in texts
-WANTED_MAX = 1 << 16    # bindings that a blocked action is followed through
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +138,9 @@ def binding_of(space: Space, body: Sequence[Literal]) -> tuple[bool, Literal | N
     try:
         if not body or next(space.program.solve(body, limit=1), None) is not None:
             return True, None
-    except Refused as refused:
-        return False, _refusing(body, refused)
-    return False, first_failing(space, body)[0]
-
-
-def _refusing(body: Sequence[Literal], refused: Refused) -> Literal:
-    """The literal that a refusal of the engine is about."""
-    return next((literal for literal in body if literal.predicate == "concat"), body[-1])
+        return False, first_failing(space, body)[0]
+    except Refused:     # it cannot be evaluated: a concat of the wrong operand, or a join too wide to search
+        return False, next((literal for literal in body if literal.predicate == "concat"), body[-1])
 
 
 def first_failing(space: Space, body: Sequence[Literal]) -> tuple[Literal, dict[str, Scalar]]:
@@ -160,8 +154,3 @@ def first_failing(space: Space, body: Sequence[Literal]) -> tuple[Literal, dict[
             return body[order[count - 1]].under(bound), bound
         bound = found
     return body[stuck[0]].under(bound), bound
-
-
-def is_joined(literal: Literal) -> bool:
-    """Is it matched against facts, positively?"""
-    return joins(literal) and literal.predicate not in BUILTINS

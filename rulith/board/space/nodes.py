@@ -14,9 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, Union
 
 from rulith.base.errors import Refused
+from rulith.board.shapes import TIERS
 from rulith.rules.terms import Atom, Literal, Rule, Scalar, normalise
 
 Mint = Callable[[str], str]     # a prefix in, a fresh id out
+
+SOURCES = (None, "model", "system")
+CREATORS = ("user", "agent", "tool", "system")
 
 GOAL, AXIOM, FACT, HYPOTHESIS = "goal", "axiom", "fact", "hypothesis"
 ACTION, RESULT, CONFLICT = "action", "result", "conflict"
@@ -152,6 +156,12 @@ class BatchOptions:
     attested: frozenset[str] = frozenset()
     contracts: tuple[Contract, ...] = ()
 
+    def __post_init__(self) -> None:
+        for name, value, known in (("source", self.source, SOURCES), ("createdBy", self.created_by, CREATORS),
+                                   ("trustTier", self.trust_tier, (None, *TIERS))):
+            if value not in known:
+                raise Refused("OP_INVALID", where="options", problem=f"{name} {value!r} is none of {', '.join(map(str, known))}")
+
     @property
     def is_trusted(self) -> bool:
         return self.source == "system" or self.created_by in ("tool", "system")
@@ -203,12 +213,16 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class FactView:
-    """One atom that holds, as the board shows it: the node (or derived id) that stands for it."""
+    """One atom that holds, as the board shows it; `node` states it, None where a rule concludes it."""
 
-    node_id: str
     atom: Atom
     marker: str
     node: Node | None = field(default=None, compare=False)
+
+    @property
+    def node_id(self) -> str:
+        """The id under which it is shown. Made when asked for: many derived facts appear at once."""
+        return derived_id(self.atom) if self.node is None else self.node.id
 
 
 def derived_id(atom: Atom) -> str:
@@ -263,10 +277,6 @@ def _unescaped(text: str, start: int, stop: str) -> tuple[str, int | None]:
     return "", None
 
 
-def fact_text(atom: Atom) -> str:
-    return atom.text()
-
-
 def shown_refs(refs: Sequence[str], most: int = 10) -> str:
     shown = ", ".join(refs[:most])
     return f"{shown} and {len(refs) - most} more" if len(refs) > most else shown
@@ -277,6 +287,17 @@ def text_member(operation: Mapping, name: str, where: str) -> str | None:
     value = operation.get(name)
     if value is None or value == "":
         return None
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not is_text(value):
         raise Refused("OP_INVALID", where=where, problem=f"`{name}` is not a text")
     return value
+
+
+def is_text(value: str) -> bool:
+    """Can it be written as UTF-8? A lone surrogate cannot."""
+    if value.isascii():
+        return True
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

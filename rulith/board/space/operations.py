@@ -20,7 +20,7 @@ from rulith.board.space import aggregates, critique, gates
 from rulith.board.space.change import Change, fallen_ids, rule_key
 from rulith.board.space.nodes import (
     ACTION, AXIOM, CONFLICT, DERIVED_PREFIX, DERIVED_SUMMARIES, EFFECT_SUMMARY, FACT, FINDING, GOAL, HYPOTHESIS, RESULT,
-    ActionSpec, BatchOptions, Node, OperationResult, Warned, derived_id, text_member,
+    ActionSpec, BatchOptions, Node, OperationResult, Warned, derived_id, is_text, text_member,
 )
 from rulith.board.space.vocabulary import mismatch
 from rulith.rules.builtins import BUILTINS
@@ -165,10 +165,13 @@ def _read_common(found: Read) -> None:
             found.shown[name] = float(value)
     refs = raw.get("evidenceRefs")
     if refs is not None:
-        if not isinstance(refs, (list, tuple)) or not all(isinstance(ref, str) and ref for ref in refs):
+        if not isinstance(refs, (list, tuple)) or not all(isinstance(ref, str) and ref and is_text(ref) for ref in refs):
             raise Refused("OP_INVALID", where=where, problem="`evidenceRefs` is not a list of ids")
         if len(refs) > SPACE_EVIDENCE_MAX:
             raise Refused("resource_limit", what=f"the evidence of {where}", value=len(refs), limit=SPACE_EVIDENCE_MAX)
+        too_long = next((ref for ref in refs if len(ref) > SPACE_TEXT_BYTES_MAX), None)
+        if too_long is not None:
+            raise Refused("resource_limit", what=f"a reference of {where}", value=f"{len(too_long)} characters", limit=SPACE_TEXT_BYTES_MAX)
         found.evidence = tuple(dict.fromkeys(refs))
 
 
@@ -338,8 +341,7 @@ class Batch:
         if read.id in space.families or read.id not in space.nodes or read.id in self.retracting:
             return
         node = space.nodes[read.id]
-        amended = gates.Amendments(space, ())
-        gates.check_removal(space, self.options, [node.id], amended, read.where)     # the sharper refusal where one fits
+        gates.check_removal(space, self.options, [node.id], self.amendments, read.where)     # the sharper refusal where one fits
         raise Refused("NODE_ID_TAKEN", id=read.id)
 
     def _check_gates(self) -> None:
@@ -356,9 +358,9 @@ class Batch:
                 gates.check_attested(options, read.aggregate.into, read.where)
         for read in self.reads:
             if read.rule is not None:
-                gates.check_definition(space, options, [head.predicate for head in read.rule.then], read.where)
+                gates.check_definition(space, options, [head.predicate for head in read.rule.then], self.amendments, read.where)
             if read.aggregate is not None:
-                gates.check_definition(space, options, [read.aggregate.into], read.where)
+                gates.check_definition(space, options, [read.aggregate.into], self.amendments, read.where)
         if any(read.op == "record_result" for read in self.reads):
             claimed = [read.atom for read in self.reads
                        if read.atom is not None and read.atom.predicate == FINDING and not read.atom.negated]
@@ -386,7 +388,8 @@ class Batch:
         odd = mismatch(space.signature(atom.predicate), atom)
         if odd is not None:
             self._warn(read, "SIGNATURE_MISMATCH", odd)
-        self._add(read, FACT, atom, atom.text(), f"Fact: {atom.text()}", trust_tier=self.options.kept_tier)
+        text = atom.text()
+        self._add(read, FACT, atom, text, f"Fact: {text}", trust_tier=self.options.kept_tier)
 
     def _upgrades(self, stated: Sequence[Node]) -> bool:
         """Does a trusted channel now vouch for what only an agent claimed?"""

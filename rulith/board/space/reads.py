@@ -114,7 +114,12 @@ class Reads:
 
     def supporting(self, atom: Atom) -> list[Node]:
         """The usable nodes that state an atom, oldest first."""
-        return sorted((self.nodes[i] for i in self.supports.get(atom, ())), key=attrgetter("seq"))
+        ids = self.supports.get(atom)
+        if ids is None:
+            return []
+        if len(ids) == 1:
+            return [self.nodes[i] for i in ids]
+        return sorted((self.nodes[i] for i in ids), key=attrgetter("seq"))
 
     def marker(self, atom: Atom) -> str:
         """derived, effect or asserted: the mark of the first support of an atom that holds."""
@@ -136,9 +141,9 @@ class Reads:
             for atom in self.supports:
                 if not self.program.is_derived(atom):
                     node = self.supporting(atom)[0]
-                    stated.append(FactView(node.id, atom, EFFECT if node.effect else ASSERTED, node))
+                    stated.append(FactView(atom, EFFECT if node.effect else ASSERTED, node))
             stated.sort(key=lambda view: view.node.seq)  # type: ignore[union-attr]
-            stated += [FactView(derived_id(atom), atom, DERIVED) for atom in self.program.derived()]
+            stated += [FactView(atom, DERIVED) for atom in self.program.derived()]
             self._views = self.version, stated
         return self._views[1]
 
