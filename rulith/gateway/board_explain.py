@@ -5,7 +5,7 @@ Source  the reasoning board, "Explain".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -27,6 +27,8 @@ def explain(space: Space, args: Mapping[str, Any]) -> tuple[str, dict]:
     mode = args.get("mode", "why")
     if mode != "what_if" and args.get("operations"):
         raise Refused("ARGUMENTS_INVALID", where="`operations`", problem="belongs to mode what_if")
+    if ("factNodeId" in args) == ("fact" in args):
+        raise Refused("ARGUMENTS_INVALID", where="`factNodeId` and `fact`", problem="are alternatives; give exactly one")
     if mode == "why":
         return _why(space, args)
     wanted = _wanted(space, args)
@@ -40,16 +42,23 @@ def explain(space: Space, args: Mapping[str, Any]) -> tuple[str, dict]:
 
 def _wanted(space: Space, args: Mapping[str, Any]) -> Literal:
     """The fact meant. A `derived:` id names one even while it does not hold."""
-    node_id, fact = args.get("factNodeId"), args.get("fact")
-    if (node_id is None) == (fact is None):
-        raise Refused("ARGUMENTS_INVALID", where="`factNodeId` and `fact`", problem="are alternatives; give exactly one")
-    if fact is not None:
-        found = read_literal(fact, "fact")
+    if "fact" in args:
+        found = read_literal(args["fact"], "fact")
         if found.naf:
             raise Refused("ARGUMENTS_INVALID", where="`fact`", problem="has naf, and names no fact")
         return found
+    node_id = args["factNodeId"]
     atom = read_derived_id(node_id)
     return whys.pattern_of(space, node_id) if atom is None else Literal(atom.predicate, atom.args, atom.negated)
+
+
+def _holders(space: Space, wanted: Literal) -> Iterator[Atom]:
+    """The facts a question is about: the very one, else those that have all it names."""
+    return space.holders(wanted) if space.held(wanted) else space.program.matching(wanted)
+
+
+def _holds(space: Space, wanted: Literal) -> bool:
+    return next(_holders(space, wanted), None) is not None
 
 
 # --- why -----------------------------------------------------------------------------------
@@ -62,7 +71,7 @@ def _why(space: Space, args: Mapping[str, Any]) -> tuple[str, dict]:
         more = False
     else:
         wanted = _wanted(space, args)
-        atoms = list(islice(space.holders(wanted), INSTANCES + 1))
+        atoms = list(islice(_holders(space, wanted), INSTANCES + 1))
         if not atoms:
             raise Refused("ATOM_ABSENT", atom=wanted.text())
         proofs, more = [space.explain(atom) for atom in atoms[:INSTANCES]], len(atoms) > INSTANCES
@@ -85,11 +94,11 @@ def _why(space: Space, args: Mapping[str, Any]) -> tuple[str, dict]:
 
 def _after(space: Space, wanted: Literal, operations: object) -> tuple[str, dict]:
     """Would it hold after these operations? They are tried as the batch they would be, and taken back."""
-    held = space.held(wanted)
+    held = _holds(space, wanted)
     with space.trial(space.updated_at, trial_mint(space)) as change:
         run_batch(change, operations, BatchOptions())
         added, removed = change.derived_changes()
-        would_hold, goals = space.held(wanted), space.satisfied_goals()
+        would_hold, goals = _holds(space, wanted), space.satisfied_goals()
     lines = [f"{wanted.text()} {'holds' if held else 'does not hold'} now and {'would hold' if would_hold else 'would not hold'} after them",
              f"would derive: {_shown(added)}", f"would lose: {_shown(removed)}",
              f"goals that would hold: {shown_refs(goals, LISTED) or 'none'}", "nothing was written"]
