@@ -148,8 +148,8 @@ class Change:
             self._enter(node)
         else:
             self.set(space.unusable, id, None)
-        if id in space.cites:
-            self._reweigh([id])
+            if id in space.cites:
+                self._reweigh([id])     # what cited it before it was there falls with it
 
     def _cite(self, ref: str, node_id: str) -> None:
         space = self.space
