@@ -305,24 +305,27 @@ class _Trials:
         return list(found)[:LEAVES_MAX]
 
     def _try_together(self) -> None:
-        """No single fact carries it: retract the leaves of one proof after the other until it falls, then spare what can stay."""
+        """No single fact carries it: cut through one proof after the other, from the front and from the back of each."""
+        found = [way for way in (self._cut_set(0), self._cut_set(-1)) if way is not None]
+        for way in sorted(found, key=len):
+            self.ways[way] = None
+
+    def _cut_set(self, end: int) -> tuple[Doing, ...] | None:
+        """Facts without which it falls, none of them idle: taken at one end of each remaining proof's leaves."""
         together: dict[Doing, None] = {}
-        while len(together) < WHAT_IF_SET_MAX:
-            left = self._leaves_after(tuple(together))
-            if left is None:
-                break
+        while (left := self._leaves_after(tuple(together))) is not None:
             fresh = [doing for atom in left for doing in self._retracting(atom) if doing not in together]
             if not fresh:
-                return
-            together[fresh[0]] = None
-        else:
-            self.complete = False
-            return
+                return None
+            if len(together) >= WHAT_IF_SET_MAX:
+                self.complete = False
+                return None
+            together[fresh[end]] = None
         for doing in list(together):
             fewer = tuple(each for each in together if each != doing)
             if fewer and self._outcome(fewer) is False:
                 del together[doing]
-        self.ways[tuple(together)] = None
+        return tuple(sorted(together, key=lambda doing: self.space.nodes[doing.what].seq))
 
     def _leaves_after(self, doings: Sequence[Doing]) -> list[Atom] | None:
         """The stated facts of the proofs that remain after some changes, or None where it holds no longer."""
