@@ -57,6 +57,10 @@ class FirstFound:
 
 def agents_reach(state: BoardState, predicate: str) -> bool:
     """Whether any Agent's rule can bear, by presence or by absence, on what holds of `predicate`."""
+    return state.cached(("agents reach", predicate), state.rules_version, lambda: _agents_reach(state, predicate))
+
+
+def _agents_reach(state: BoardState, predicate: str) -> bool:
     own = {head.predicate for info in state.rules.values() if not info.law for head in info.rule.then}
     return bool(own) and not own.isdisjoint(state.depends((predicate,)))
 
