@@ -28,8 +28,8 @@ Board commands
             vocabularyTruncated?, drive: [action id], opened: true}
         a live Case of the same type and key -> {caseId, root, status, drive, opened: false}
     focus_case          {caseId}                        -> {caseId, root, status, drive, opened: false}
-    pause_case          {caseId, hold: operator|policy} -> {caseId, status}
-    lift_hold           {caseId, hold}                  -> {caseId, status}
+    pause_case          {caseId, hold: operator|policy, by?, reason?} -> {caseId, status}
+    lift_hold           {caseId, hold, by?, reason?}                  -> {caseId, status}
     apply_batch         {operations, focus: [caseId]}   -> {nodeIds, warnings?}
     apply_action        {action, args, target?, focus}  (Board Actions)  -> {action, done, status, ok, nodeIds}
     record_receipt      {ordinal, plan: ExternalPlan.record(), ok, result?, reason?, facts: [{predicate, args, source?}],

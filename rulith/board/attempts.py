@@ -8,6 +8,7 @@ judges afresh every time. Entries go when their Case closes.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -41,6 +42,15 @@ def remember(state: BoardState, plan: Mapping, ended: str, reason: str, at: str)
 def attempt(case: Case, action: str, args: Mapping) -> Mapping | None:
     """{state, reason, at} of the latest attempt of this Action with these arguments, or None."""
     return case.attempts.get(key_of(action, args)) if case.attempts else None
+
+
+def listed(case: Case) -> list[dict]:
+    """Every attempt of the Case: {action, args, state, reason, at}, oldest first."""
+    found = []
+    for key, ended in case.attempts.items():
+        action, args = json.loads(key)
+        found.append({"action": action, "args": args, **ended})
+    return found
 
 
 def _one_line(text: str) -> str:

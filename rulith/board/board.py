@@ -59,8 +59,8 @@ class Board(Machine):
         "install_capability": ("_install_capability", *members("capability digest")),
         "open_case": ("_open_case", *members("caseType", "businessKey")),
         "focus_case": ("_focus_case", *members("caseId")),
-        "pause_case": ("_pause_case", *members("caseId hold")),
-        "lift_hold": ("_lift_hold", *members("caseId hold")),
+        "pause_case": ("_pause_case", *members("caseId hold", "by reason")),
+        "lift_hold": ("_lift_hold", *members("caseId hold", "by reason")),
         "apply_batch": ("_apply_batch", *members("operations focus")),
         "apply_action": ("_apply_action", *members("action focus", "args target")),
         "record_receipt": ("_record_receipt", *members(
@@ -188,12 +188,12 @@ class Board(Machine):
         return cases.focus_case(self.state, command["caseId"])
 
     def _pause_case(self, command: Mapping, at: str, draw: Mint) -> dict:
-        result = cases.hold_case(self.state, command, lift=False)
+        result = cases.hold_case(self.state, command, at, lift=False)
         self._touch_case(result["caseId"])
         return result
 
     def _lift_hold(self, command: Mapping, at: str, draw: Mint) -> dict:
-        result = cases.hold_case(self.state, command, lift=True)
+        result = cases.hold_case(self.state, command, at, lift=True)
         self._touch_case(result["caseId"])
         return result
 
@@ -364,10 +364,23 @@ class Board(Machine):
     def has_case(self, case_id: object) -> bool:
         return case_id in self.state.cases
 
-    def cases(self, newest: int | None = None) -> list[dict]:
-        """Every Case or the newest ones, oldest first: directory row, when it opened and closed, certified, Release."""
-        found = list(islice(reversed(self.state.cases.values()), newest))
+    def cases(self, newest: int | None = None, *, live: bool | None = None) -> list[dict]:
+        """Every Case or the newest ones, oldest first: directory row, when it opened and closed, certified, Release.
+
+        live  True: those that are not closed; False: those that are
+        """
+        wanted = (case for case in reversed(self.state.cases.values()) if live is None or (case.status != CLOSED) == live)
+        found = list(islice(wanted, newest))
         return [case_about(case) for case in reversed(found)]
+
+    def count_cases(self) -> tuple[int, int]:
+        """How many Cases are live, and how many closed."""
+        closed = sum(case.status == CLOSED for case in self.state.cases.values())
+        return len(self.state.cases) - closed, closed
+
+    def attempts(self, case_id: str) -> list[dict]:
+        """What was tried in a live Case and is not repeated by rule, the latest last: {action, args, state, reason, at}."""
+        return attempts.listed(self.case(case_id))
 
     def receipt_facts(self, case_id: str) -> dict:
         """The Board's part of the Terminal Receipt of a Case that has just closed; see receipts.py."""

@@ -18,7 +18,7 @@ from rulith.board.law_proofs import Derivation, FirstFound, agents_reach, deriva
 from rulith.board.proofs import fact_node, proof_tree
 from rulith.board.release import CaseType, Release
 from rulith.board.shapes import TIER_RANK, Mint
-from rulith.board.state import ATTESTED, CLOSED, EXPLORATION, LAW, NO_ATTEMPTS, PAUSED, RUNNING, BoardState, Case, Fact
+from rulith.board.state import ATTESTED, CLOSED, EXPLORATION, LAW, NO_ATTEMPTS, NO_HOLDS, PAUSED, RUNNING, BoardState, Case, Fact
 from rulith.board.words import (ACCEPTANCE, ACCEPTANCE_MET, CASE_CONTEXT, CASE_KEY, EXPLORATION_COMPLETED, GOAL_NODE,
                                 ROOT, SUBGOAL_OF)
 from rulith.rules.terms import Atom, Scalar, is_variable, normalise
@@ -165,7 +165,7 @@ def check_running(case: Case) -> Case:
     if case.status == CLOSED:
         raise Refused("case_closed", case=case.case_id, disposition=case.disposition)
     if case.status == PAUSED:
-        raise Refused("case_paused", case=case.case_id, holds=" and ".join(case.holds))
+        raise Refused("case_paused", case=case.case_id, holds=" and ".join(map(_hold_text, case.holds.items())))
     return case
 
 
@@ -178,14 +178,22 @@ def focus_case(state: BoardState, case_id: object) -> dict:
     return {**answer, "drive": list(case_type.drive) if case_type else [], "opened": False}
 
 
-def hold_case(state: BoardState, command: Mapping, *, lift: bool) -> dict:
+def _hold_text(hold: tuple[str, Mapping]) -> str:
+    name, said = hold
+    return f"{name} ({said['reason']})" if "reason" in said else name
+
+
+def hold_case(state: BoardState, command: Mapping, at: str, *, lift: bool) -> dict:
     case, hold = find_case(state, command["caseId"]), command["hold"]
     if hold not in HOLDS:
         raise Refused("bad_command", problem=f"A hold is one of {', '.join(HOLDS)}, not {hold!r}")
     if case.status == CLOSED:
         raise Refused("case_closed", case=case.case_id, disposition=case.disposition)
-    holds = tuple(each for each in HOLDS if (each in case.holds and each != hold) or (each == hold and not lift))
-    state.put_case(replace(case, holds=holds, status=PAUSED if holds else RUNNING))
+    if (hold in case.holds) != lift:
+        raise Refused("case_hold_stands" if hold in case.holds else "case_not_held", case=case.case_id, hold=hold)
+    said = {name: command[name][:REASON_MAX] for name in ("by", "reason") if command.get(name)}
+    holds = {name: case.holds[name] for name in case.holds if name != hold} if lift else {**case.holds, hold: {**said, "at": at}}
+    state.put_case(replace(case, holds=holds or NO_HOLDS, status=PAUSED if holds else RUNNING))
     return {"caseId": case.case_id, "status": PAUSED if holds else RUNNING}
 
 
@@ -289,7 +297,8 @@ def close_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict
         raise Refused("case_closed", case=case.case_id, disposition=case.disposition)
     if command["root"] != case.root:
         raise Refused("bad_command", problem=f"{command['root']} is a node of {case.root}; only a root closes")
-    check_running(case)
+    if not command.get("by"):
+        check_running(case)        # a hold stands in the Agent's way, not in that of the people who may lift it
     if disposition not in DISPOSITIONS:
         raise Refused("bad_command", problem=f"A disposition is one of {', '.join(DISPOSITIONS)}, not {disposition!r}")
     if command.get("obligations"):
@@ -304,8 +313,8 @@ def close_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict
         state.add_fact(Fact(draw("f_"), Atom.of(EXPLORATION_COMPLETED, {"case_id": case.case_id}), LAW, "verified",
                             case.case_id, False, {"kind": "law", "what": "every goal of the exploration is met"}, at))
     state.close_rules()
-    closed = replace(case, status=CLOSED, holds=(), attempts=NO_ATTEMPTS, disposition=disposition, reason=str(reason)[:REASON_MAX],
-                     closed_at=at, certified=certified, closing=closing_record(state, case, rows))
+    closed = replace(case, status=CLOSED, holds=NO_HOLDS, attempts=NO_ATTEMPTS, disposition=disposition, reason=str(reason)[:REASON_MAX],
+                     closed_at=at, closed_by=command.get("by", ""), certified=certified, closing=closing_record(state, case, rows))
     state.put_case(closed)
     _keep_closing(state, closed)
     _take_away(state, closed)

@@ -80,6 +80,7 @@ class Aggregate:
 
 
 NO_ATTEMPTS: Mapping[str, Mapping] = {}
+NO_HOLDS: Mapping[str, Mapping] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +97,11 @@ class Case:
     generation: int              # program generation it opened under
     opened_at: str
     status: str = RUNNING
-    holds: tuple[str, ...] = ()
+    holds: Mapping[str, Mapping] = field(default_factory=lambda: NO_HOLDS)             # operator, policy -> {by?, reason?, at}
     disposition: str = ""
     reason: str = ""
     closed_at: str = ""
+    closed_by: str = ""          # the person who closed it; empty where its Agent did
     certified: bool = False
     attempts: Mapping[str, Mapping] = field(default_factory=lambda: NO_ATTEMPTS)      # see attempts.py
     closing: Mapping | None = None

@@ -358,7 +358,8 @@ def _actions_within(rows: list[dict], bytes_max: int | None) -> list[dict]:
 def case_about(case: Case) -> dict:
     """A Case as lists and receipts tell it: the directory row and when, why and how it opened and closed."""
     return {**case.row(), "openedAt": case.opened_at, "closedAt": case.closed_at or None, "certified": case.certified,
-            "disposition": case.disposition or None, "reason": case.reason or None, "holds": list(case.holds),
+            "disposition": case.disposition or None, "reason": case.reason or None, "closedBy": case.closed_by or None,
+            "holds": [{"hold": name, **said} for name, said in case.holds.items()],
             "release": dict(case.release) if case.release else None}
 
 

@@ -50,7 +50,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _lines(document: Mapping) -> Iterator[str]:
     case, release = document["case"], document["release"]
-    yield f"Case {case['caseId']} ({case['caseType']}), closed as {case['disposition']}{', certified' if case['certified'] else ''}"
+    by = f" by {case['closedBy']}" if case.get("closedBy") else ""
+    yield f"Case {case['caseId']} ({case['caseType']}), closed as {case['disposition']}{by}{', certified' if case['certified'] else ''}"
     for name, value in (case.get("businessKey") or {}).items():
         yield f"  {name} {value}"
     if case.get("reason"):

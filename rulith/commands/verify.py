@@ -95,9 +95,10 @@ def _lines(options: Options, document: object, verdict: Verdict) -> list[str]:
     case, counts = document["case"], verdict.counts
     release = document["release"]
     key = ", ".join(f"{name} {value}" for name, value in (case.get("businessKey") or {}).items())
+    by = f" by {case['closedBy']}" if case.get("closedBy") else ""
     return [
         f"{options.file}: holds together",
-        f"  Case       {case['caseId']}, {case['caseType']}{' ' + key if key else ''}, closed as {case['disposition']}"
+        f"  Case       {case['caseId']}, {case['caseType']}{' ' + key if key else ''}, closed as {case['disposition']}{by}"
         f"{', certified' if case['certified'] else ', not certified'} at {case['closedAt']}",
         f"  Chain      {counts.get('rows', 0)} rows in full and {counts.get('rows by hash', 0)} by their hash, of {document['agentId']}",
         f"  Digests    {'Capability ' + release['id'] + ' ' + release['version'] + ', ' if release else ''}"

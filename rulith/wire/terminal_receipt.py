@@ -156,7 +156,8 @@ def _check_case(document: Mapping, verdict: Verdict) -> None:
     row, command = opened[0]
     stated = {"caseType": command["caseType"], "businessKey": command.get("businessKey"), "openedAt": row["body"]["at"]}
     row, command = closed[-1]
-    stated |= {"disposition": command.get("disposition") or "completed", "reason": command.get("reason"), "closedAt": row["body"]["at"]}
+    stated |= {"disposition": command.get("disposition") or "completed", "reason": command.get("reason"), "closedAt": row["body"]["at"],
+               "closedBy": command.get("by")}
     for name, value in stated.items():
         if not _same_value(case.get(name), value):
             verdict.bad(f"case.{name}", f"it is {_shown(case.get(name))}, and its row says {_shown(value)}")

@@ -42,6 +42,8 @@ def test_a_failed_read_is_remembered_with_its_words(play):
     assert found["state"] == "failed" and found["reason"].startswith("no such file x") and len(found["reason"]) <= 200
     assert row(play, case)["status"] == "ready"      # law forbids nothing; a model may still apply it
     assert play.plan(case, "read_input").args == plan.args
+    listed, = play.board.attempts(case["caseId"])
+    assert listed == {"action": P + "read_input", "args": {"job_id": "calc-001"}, **found}
 
 
 def test_a_failure_without_words_says_so(play):

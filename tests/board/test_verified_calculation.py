@@ -212,6 +212,42 @@ def test_a_held_case_takes_no_write_until_every_hold_is_lifted(play):
     assert play.open()["status"] == "running"
 
 
+def test_a_hold_says_who_set_it_when_and_why(play):
+    case = play.open()
+    play.run("pause_case", caseId=case["caseId"], hold="operator", by="owner", reason="the customer called")
+    about, = play.board.cases(live=True)
+    hold, = about["holds"]
+    assert (about["status"], hold["hold"], hold["by"], hold["reason"]) == ("paused", "operator", "owner", "the customer called") and hold["at"]
+    with pytest.raises(Refused) as refused:
+        play.open()
+    assert "operator (the customer called)" in refused.value.teaching
+    with pytest.raises(Refused) as refused:
+        play.run("pause_case", caseId=case["caseId"], hold="operator", by="owner", reason="another reason")
+    assert refused.value.code == "case_hold_stands"
+    assert play.run("lift_hold", caseId=case["caseId"], hold="operator", by="owner", reason="paid")["status"] == "running"
+    with pytest.raises(Refused) as refused:
+        play.run("lift_hold", caseId=case["caseId"], hold="operator", by="owner", reason="paid")
+    assert refused.value.code == "case_not_held"
+    assert play.refold().cases() == play.board.cases()
+
+
+def test_a_person_ends_a_held_case_and_only_with_a_reason(play):
+    case = play.open()
+    play.run("pause_case", caseId=case["caseId"], hold="operator", by="owner", reason="wait")
+    with pytest.raises(Refused) as refused:
+        play.run("close_case", root=case["root"], disposition="cancelled", by="owner", reason=" ")
+    assert refused.value.code == "bad_command"
+    with pytest.raises(Refused) as refused:
+        play.run("close_case", root=case["root"], disposition="completed", by="owner", reason="done enough")
+    assert refused.value.code == "case_not_certified"
+    play.run("close_case", root=case["root"], disposition="superseded", by="owner", reason="ordered anew")
+    about, = play.board.cases(live=False)
+    assert (about["disposition"], about["reason"], about["closedBy"], about["holds"]) == ("superseded", "ordered anew", "owner", [])
+    assert play.board.count_cases() == (0, 1) and play.board.cases(live=True) == []
+    assert play.open()["caseId"] != case["caseId"]
+    assert play.refold().cases() == play.board.cases()
+
+
 def test_a_closed_case_takes_no_action_and_binds_none(play):
     case = play.whole()
     play.run("close_case", root=case["root"])
