@@ -11,6 +11,7 @@ import pytest
 
 from rulith.board.receipts import check_receipt
 from rulith.gateway.signing import is_signed
+from rulith.wire.terminal_receipt import check_document
 
 PASSPHRASE = "correct horse battery"
 APPROVED = "write_approved_output"
@@ -113,6 +114,11 @@ def test_a_rejection_carries_its_reason_and_nothing_runs(play, kit):
         page = await Page(world, kit).sign_in()
         again = await page.post("decide", {**body, "verdict": "approve"})
         assert again.json()["errorCode"] == "decision_closed"
+        body = {"agentId": world.profile.agent_id, "caseId": case["caseId"], "disposition": "cancelled", "reason": "asked again later"}
+        assert (await page.post("close-case", body)).json()["ok"]
+        receipt = (await world.local(f"receipt?case={case['caseId']}")).json()
+        assert check_document(receipt).problems == [] and check_receipt(receipt) == []
+        assert [each["state"] for each in receipt["decisions"]] == ["rejected"]
 
     play(story, pollHoldMs=100)
 
