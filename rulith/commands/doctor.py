@@ -28,7 +28,7 @@ from rulith.disk.locks import holder_of
 from rulith.disk.profiles import Profile, agent_secrets, device_secrets, list_profiles, role_env, worker_secrets
 from rulith.disk.runfile import read_live
 from rulith.disk.vault import Vault
-from rulith.gateway.seed import SIGNING_KEY, gateway_secrets
+from rulith.gateway.first_start import HAS_NO_ROWS, SIGNING_KEY, check_ledger_file, check_unused, gateway_secrets
 from rulith.gateway.signing import Signer
 from rulith.local.gateway import LocalGateway, find_gateway
 from rulith.net.client import HttpClient
@@ -218,11 +218,15 @@ def _running(home: Home) -> Iterator[Finding]:
 
 
 def _closed_ledger(home: Home) -> Finding:
+    check_ledger_file(home)
     if not home.ledger.exists():
         return Finding("ledger", NOTE, "none yet; the first start of the gateway makes it")
     ledger = Ledger.open(home.ledger, SystemClock())
     try:
-        return _ledger({name: ledger.head(name)[0] for name in ledger.chains()}, ledger.verify())
+        chains = {name: ledger.head(name)[0] for name in ledger.chains()}
+        if not chains:
+            check_unused(home, HAS_NO_ROWS)
+        return _ledger(chains, ledger.verify())
     finally:
         ledger.close()
 

@@ -48,6 +48,11 @@ class Home:
         return self.gateway / "ledger.db"
 
     @property
+    def genesis_mark(self) -> Path:
+        """Says how far the first start of this home came."""
+        return self.gateway / "genesis.json"
+
+    @property
     def secrets(self) -> Path:
         """The folder of the gateway's own secret files."""
         return self.gateway / "secrets"

@@ -2,7 +2,8 @@
 
 One Agent, one Connection, the verified-calculation Capability, its Source and its three
 Tool locks. Files come first and are found again after a crash; the rows that make them
-valid are one commit. A ledger that has a row is never seeded.
+valid are one commit. A ledger that has a row is never seeded, and neither is one that
+has none in a home that was used.
 
 Source  the design's rule on genesis rows (§5); examples/verified-calculation.
 """
@@ -22,17 +23,12 @@ from rulith.disk.profiles import (Profile, agent_secrets, create_profile, device
                                   worker_secrets, write_role_env)
 from rulith.disk.vault import Vault
 from rulith.gateway.authority import Authority, token_hash
+from rulith.gateway.first_start import SIGNING_KEY, begin, finish, gateway_secrets
 from rulith.gateway.signing import SEED_BYTES
 from rulith.wire.manifest import read_manifest
 
 PROFILE_NAME = "Assistant"
 SOURCE_NAME = "verified-calculation-local"
-SIGNING_KEY = "RECEIPT_SIGNING_SEED"
-
-
-def gateway_secrets(home: Home) -> Vault:
-    """The gateway's own secrets: the seed of its signing key, and Connection keys by Connection id."""
-    return Vault(home.secrets / "gateway.json")
 
 
 def signing_seed(home: Home) -> str:
@@ -67,9 +63,11 @@ def _profile(home: Home, environ: Mapping[str, str]) -> Profile:
 
 
 def seed(home: Home, authority: Authority, environ: Mapping[str, str]) -> bool:
-    """Seed a ledger that has no row yet. Returns whether this was a genesis."""
+    """Seed a ledger that has no row yet. Returns whether this was a genesis. Raises Refused ledger_missing."""
     if authority.ledger.chains():
+        finish(home)
         return False
+    begin(home)
     profile = _profile(home, environ)
     lay_out(profile.workspace)
     token = _named(agent_secrets(profile), "RULITH_TOKEN", "rlt_agt_")
@@ -80,6 +78,7 @@ def seed(home: Home, authority: Authority, environ: Mapping[str, str]) -> bool:
     write_role_env(profile, "worker", {"RULITH_TOOLS_FILE": str(profile.workspace / "worker-tools.json"),
                                        "RULITH_WORKER_ROOT": str(profile.workspace)})
     _commit_rows(authority, profile, token=token, key=key, grant=grant)
+    finish(home)
     return True
 
 

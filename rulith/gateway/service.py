@@ -18,13 +18,16 @@ from rulith.gateway import console_api, local_api, mcp, worker_line
 from rulith.gateway.administration import Administration
 from rulith.gateway.authority import Authority
 from rulith.gateway.calls import ToolCalls
+from rulith.gateway.case_acts import CaseActs
 from rulith.gateway.console_admin import ConsoleAdmin
 from rulith.gateway.console_api import Console
+from rulith.gateway.console_cases import ConsoleCases
+from rulith.gateway.first_start import check_ledger_file, gateway_secrets
 from rulith.gateway.local_api import LocalApi
 from rulith.gateway.mcp import McpSurface
 from rulith.gateway.people import People
 from rulith.gateway.receipts import TerminalReceipts
-from rulith.gateway.seed import gateway_secrets, seed, signing_seed
+from rulith.gateway.seed import seed, signing_seed
 from rulith.gateway.settings import Settings, read_settings
 from rulith.gateway.signing import Signer
 from rulith.gateway.worker_line import WorkerLine
@@ -58,10 +61,12 @@ class Gateway:
                                                    "install": f"rulith.pyz {VERSION}"})
         self.line = WorkerLine(authority, WorkerWork(authority, settled=self.calls.note_affected),
                                lease=settings.lease, poll_hold_s=settings.poll_hold_s)
-        people = People(authority, self.calls, self.line, receipts)
+        people = People(authority, self.calls, self.line)
         self.local = LocalApi(authority, self.calls, self.line)
         administration = Administration(authority, self.line, home, gateway_secrets(home), end_sessions=self.surface.end_sessions)
-        self.console = Console(authority, people, self.local, ConsoleAdmin(administration, self.line), setup_code=lambda: self.setup_code)
+        cases = ConsoleCases(CaseActs(authority, self.calls, receipts), self.local)
+        self.console = Console(authority, people, self.local, ConsoleAdmin(administration, self.line), cases,
+                               setup_code=lambda: self.setup_code)
         self._server: Server | None = None
 
     @property
@@ -111,9 +116,10 @@ class Gateway:
 def open_gateway(home: Home, clock: Clock, environ: Mapping[str, str]) -> Gateway:
     """Open the home's ledger, seed it if it is fresh, and fold it. Needs a running loop.
 
-    Raises Refused: ledger_in_use, ledger_unreadable, settings_malformed, vault_…
+    Raises Refused: ledger_in_use, ledger_missing, ledger_unreadable, settings_malformed, vault_…
     """
     home.prepare()
+    check_ledger_file(home)
     settings = read_settings(home.gateway_settings)
     signer = Signer(signing_seed(home))
     ledger = Ledger.open(home.ledger, clock)

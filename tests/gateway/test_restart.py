@@ -13,6 +13,7 @@ import pytest
 
 from rulith.base.errors import Refused
 from rulith.disk.runfile import read_live
+from rulith.gateway.first_start import BEGUN
 from rulith.store.failures import StoreFailed
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,6 +160,7 @@ def test_a_genesis_that_died_before_its_rows_is_taken_up_with_the_same_credentia
         await world.stop()
         for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
             world.home.gateway.joinpath(name).unlink(missing_ok=True)
+        world.home.genesis_mark.write_bytes(BEGUN)            # it never came to its commit
         await world.start()
         assert world.gateway.genesis and world.token == token and world.profile.connection_id == connection
         await world.host().initialize()

@@ -40,6 +40,10 @@ CODES: dict[str, tuple[str, str]] = {
     # the ledger
     "ledger_in_use": ("The ledger {path} is open in process {pid}.", "Ask that process, or end it first; one process opens a ledger."),
     "ledger_unreadable": ("{path} is not a ledger this release can open: {problem}.", "Restore it from a backup."),
+    "ledger_missing": (
+        "The home {home} has been used ({found}), and its ledger gateway/ledger.db {state}; what was done already cannot be told.",
+        "Restore gateway/ledger.db from a backup; to start anew, where a finished job would run again, move {home} away.",
+    ),
     "ledger_newer": ("The ledger {path} has schema {found}, this release knows {known}.", "Run the newer release."),
     "ledger_broken": ("The ledger {path} does not hold together: {problem}.", "Keep the file as it is and restore a backup; nothing was changed."),
     "store_full": ("The ledger could not be written: the disk is full.", "Free some space; nothing of this was kept."),
