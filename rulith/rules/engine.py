@@ -55,6 +55,7 @@ class Engine:
         self.heads: dict[int, RuleHead] = {}
         self.next_number = 1
         self.steps = 0
+        self.restored = 0       # rows put back after deletions, by all rollbacks so far: what undoing costs
         self.base_count = 0
         self.derived_count = 0
         self.sound = True       # false once a closing was refused: only a rollback helps then

@@ -43,6 +43,7 @@ class Journal:
         self._undo_fresh()
         for relation, (rows, born, before) in self._kept.items():
             relation.rows, relation.born = rows, born
+            engine.restored += len(rows)
             relation.citers, relation.cited = {}, 0
             for shape in relations.shapes_of(relation):
                 shape.drop_indexes()

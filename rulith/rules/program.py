@@ -187,6 +187,11 @@ class Program:
         return self._engine.steps
 
     @property
+    def restored(self) -> int:
+        """Rows put back by rollbacks so far; indexes over them are built anew when next read."""
+        return self._engine.restored
+
+    @property
     def derived_count(self) -> int:
         return self._engine.derived_count
 

@@ -117,7 +117,7 @@ def test_a_search_without_end_says_that_it_was_cut(monkeypatch):
     """Three producers per level, and the lowest level has none: every way is tried."""
     ways = [f"P{level}{way}! f{level + 1}(x=1) => f{level}(x=1)" for level in range(6) for way in range(3)]
     space = board(*ways, "USE! f0(x=1) => won(x=1)", "G? won(x=1)")
-    monkeypatch.setattr(plans, "Budget", lambda: rehearsal.Budget(50))
+    monkeypatch.setattr(plans, "Budget", lambda program: rehearsal.Budget(program, 50))
     assert plans.suggest_repairs(space, ["USE"], 60).note == plans.SPENT
 
 
@@ -138,7 +138,7 @@ def test_bounds_out_of_range_are_refused(depth, beam):
 
 
 def test_a_search_ends_with_its_budget(monkeypatch):
-    monkeypatch.setattr(plans, "Budget", lambda: rehearsal.Budget(20))
+    monkeypatch.setattr(plans, "Budget", lambda program: rehearsal.Budget(program, 20))
     space = board("n(v=0)", *(f"A{k}! n(v=?v), add(left=?v, right={k + 1}, result=?w) => not n(v=?v), n(v=?w)" for k in range(8)), "G? n(v=1000)")
     found = plans.plan_to_goal(space)
     assert not found.found and found.note == plans.SPENT
@@ -154,12 +154,25 @@ def test_work_taken_back_counts():
     many = [f"a(x={n})" for n in range(250)]
     space = board(*many, "A! a(x=?x), a(x=?y), gt(left=?y, right=1000) => won(x=1)", "G? won(x=1)")
     with space.trial("", actions.trial_mint(space)) as change:
-        budget = rehearsal.Budget(1000, 100_000)
+        budget = rehearsal.Budget(space.program, 1000, 100_000)
         try_out = rehearsal.Rehearsal(change, budget)
         with pytest.raises(rehearsal.Spent), rehearsal.ExitStack() as stack:
             for _ in range(1000):
                 try_out.take(stack, "A")
         assert budget.trials_left > 980
+
+
+def test_what_undoing_costs_counts():
+    """A step that deletes from a large relation is taken back by restoring it."""
+    space = board(*(f"p(x={n})" for n in range(500)), "A! p(x=?x) => not p(x=?x)")
+    with space.trial("", actions.trial_mint(space)) as change:
+        budget = rehearsal.Budget(space.program, 1000, 500 * rehearsal.RESTORED_STEPS * 3)
+        try_out = rehearsal.Rehearsal(change, budget)
+        with pytest.raises(rehearsal.Spent):
+            for _ in range(1000):
+                with rehearsal.ExitStack() as stack:
+                    try_out.take(stack, "A")
+        assert budget.trials_left >= 995
 
 
 _effects = st.lists(st.builds("{}f{}(x=1)".format, st.sampled_from(["", "", "not "]), st.integers(0, 3)), min_size=1, max_size=2)

@@ -116,7 +116,7 @@ def validate_plan(space: Space, action_ids: Sequence[str]) -> Validation:
     plan = read_plan(action_ids)
     with space.trial("", trial_mint(space)) as change:
         try:
-            return _validated(Rehearsal(change, Budget()), plan)
+            return _validated(Rehearsal(change, Budget(space.program)), plan)
         except Spent:
             raise Refused("resource_limit", what="the work of rehearsing this plan", value="more", limit="the budget of one search") from None
 
@@ -181,7 +181,7 @@ def suggest_repairs(space: Space, action_ids: Sequence[str], max_depth: object =
     found: list[Repair] = []
     note = None
     with space.trial("", trial_mint(space)) as change, ExitStack() as stack:
-        rehearsal = Rehearsal(change, Budget())
+        rehearsal = Rehearsal(change, Budget(space.program))
         for action_id in plan[:at]:
             rehearsal.take(stack, action_id)
         try:
@@ -261,7 +261,7 @@ def plan_to_goal(space: Space, max_depth: object = None, max_beam: object = None
         return PlanSearch(False, note="there is no action to plan with")
     with space.trial("", trial_mint(space)) as change:
         try:
-            plan, dropped = _search(Rehearsal(change, Budget()), actions, depth, beam)
+            plan, dropped = _search(Rehearsal(change, Budget(space.program)), actions, depth, beam)
         except Spent:
             return PlanSearch(False, note=SPENT)
     if plan is None:

@@ -15,8 +15,11 @@ from rulith.board.space import hints
 from rulith.board.space.actions import find_action, first_binding, perform, spec_of
 from rulith.board.space.change import Change
 from rulith.board.space.nodes import Node
+from rulith.rules.program import Program
 from rulith.rules.safety import joins
 from rulith.rules.terms import Literal
+
+RESTORED_STEPS = 10
 
 
 class Spent(Exception):
@@ -39,19 +42,28 @@ class Step:
 
 
 class Budget:
-    """How much a search may do: trials, and join steps over all of them, those taken back included."""
+    """How much a search may do: trials, and work over all of them, what is taken back included.
 
-    def __init__(self, trials_max: int = PLAN_TRIALS_MAX, work_max: int = SEARCH_WORK_MAX) -> None:
+    Work is counted in join steps of closings and queries; a row that a rollback puts back,
+    and its indexes with it, costs about as much as RESTORED_STEPS of them.
+    """
+
+    def __init__(self, program: Program, trials_max: int = PLAN_TRIALS_MAX, work_max: int = SEARCH_WORK_MAX) -> None:
+        self.program = program
         self.trials_left = trials_max
-        self.work_left = work_max
+        self.work_left = work_max + self._outside()
 
-    def spend(self, work: int) -> None:
-        """One trial that took `work` join steps. Raises Spent at the next one once either is used up."""
+    def _outside(self) -> int:
+        return self.program.asked + RESTORED_STEPS * self.program.restored
+
+    def spend(self, steps: int) -> None:
+        """One trial, whose closings took `steps`."""
         self.trials_left -= 1
-        self.work_left -= work
+        self.work_left -= steps
 
     def check(self) -> None:
-        if self.trials_left <= 0 or self.work_left <= 0:
+        """Raises Spent once the trials or the work are used up."""
+        if self.trials_left <= 0 or self.work_left <= self._outside():
             raise Spent
 
 
@@ -67,14 +79,14 @@ class Rehearsal:
         """Apply an action to the rehearsed board; where it cannot run, nothing is left of the attempt. Raises Spent."""
         self.budget.check()
         program = self.space.program
-        before = program.steps + program.asked
+        before = program.steps
         with ExitStack() as attempt:
             attempt.enter_context(self.change.trial())
             try:
                 step = self._take(action)
             except Refused as refused:
                 step = Step(action if isinstance(action, str) else action.id, False, problem=str(refused))
-            self.budget.spend(program.steps + program.asked - before)
+            self.budget.spend(program.steps - before)
             if step.applicable:
                 stack.enter_context(attempt.pop_all())
         return step

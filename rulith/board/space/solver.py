@@ -11,7 +11,8 @@ Source  the reasoning board, "Constraint solver".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -164,7 +165,7 @@ class _Search:
         self.assign = assign
         self.nodes_max = nodes_max
         self.nodes = 0
-        self.budget = Budget(nodes_max + 1, SEARCH_WORK_MAX)
+        self.budget = Budget(change.space.program, nodes_max + 1, SEARCH_WORK_MAX)
         self.chosen: dict[str, Scalar] = {}
 
     def run(self) -> Solution:
@@ -186,22 +187,36 @@ class _Search:
             if self.nodes >= self.nodes_max:
                 raise Spent
             self.nodes += 1
-            with self.change.trial():
-                if self._stands(variable.name, value):
+            self.budget.check()
+            with self._attempt(variable.name, value):
+                if not derives(self.change.space, self.conflict):
                     self.chosen[variable.name] = value
                     if self._extend(depth + 1):
                         return True
                     del self.chosen[variable.name]
         return False
 
-    def _stands(self, name: str, value: Scalar) -> bool:
-        self.budget.check()
-        program = self.change.space.program
+    @contextmanager
+    def _attempt(self, name: str, value: Scalar) -> Iterator[None]:
+        """The board with one value more, closed; taken back at the end.
+
+        Only aggregates ask who states a fact; where there are none, the bare fact does.
+        """
+        change = self.change
+        program = change.space.program
         before = program.steps
-        _assert(self.change, self.assign, name, value, BatchOptions())
-        self.change.settle()
-        self.budget.spend(program.steps - before)
-        return not derives(self.change.space, self.conflict)
+        if change.space.watched:
+            with change.trial():
+                _assert(change, self.assign, name, value, BatchOptions())
+                change.settle()
+                self.budget.spend(program.steps - before)
+                yield
+        else:
+            with change.tx.trial():
+                change.tx.assert_fact(value_atom(self.assign, name, value))
+                change.tx.close()
+                self.budget.spend(program.steps - before)
+                yield
 
 
 # --- certificates ------------------------------------------------------------------------

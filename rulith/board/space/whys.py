@@ -197,7 +197,7 @@ class _Trials:
         self.change = change
         self.space = change.space
         self.pattern = pattern
-        self.budget = Budget(WHAT_IF_TRIALS_MAX, SEARCH_WORK_MAX)
+        self.budget = Budget(self.space.program, WHAT_IF_TRIALS_MAX, SEARCH_WORK_MAX)
         self.ways: dict[tuple[Doing, ...], None] = {}
         self.complete = True
 
@@ -351,7 +351,7 @@ class _Trials:
     def _do(self, doings: Sequence[Doing]) -> None:
         self.budget.check()
         program, change = self.space.program, self.change
-        before = program.steps + program.asked
+        before = program.steps
         try:
             change.remove(change.dependants([doing.what for doing in doings if doing.act == RETRACT]))
             for doing in doings:
@@ -364,7 +364,7 @@ class _Trials:
                         perform(change, node, bound)
             change.settle()
         finally:
-            self.budget.spend(program.steps + program.asked - before)
+            self.budget.spend(program.steps - before)
 
 
 def _binding(body: Sequence[Literal], premises: Sequence[Atom]) -> dict[str, Scalar]:
