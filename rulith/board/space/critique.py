@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rulith.board.space import hints, tiers
 from rulith.board.space.nodes import ACTION, FINDING, GOAL, ActionSpec, Node, derived_id
+from rulith.board.space.vocabulary import names_of, patterns_of
 from rulith.rules import builtins
 from rulith.rules.builtins import ARITHMETIC, BUILTINS, COMPARISONS
 from rulith.rules.safety import joins
@@ -51,13 +52,33 @@ def _goals(space: Space) -> Iterator[Remark]:
             if space.self_sealed(goal):
                 yield Remark("self_sealed_goal", goal.id, "it is met by a bare claim; let a rule or an action bring it about")
         elif not hints.needs_via(space, goal.semantic) and not hints.producible_via(space, goal.semantic):  # type: ignore[arg-type]
-            yield Remark("unreachable_goal", goal.id, "no rule concludes what it desires and no action produces it")
+            yield Remark("unreachable_goal", goal.id, _no_way(space, goal.semantic))  # type: ignore[arg-type]
     desired = [(goal, literal) for goal in goals for literal in goal.semantic]  # type: ignore[union-attr]
     for place, (goal, literal) in enumerate(desired):
         for other, opposite in desired[place + 1:]:
             if (other is not goal and literal.predicate == opposite.predicate and literal.negated != opposite.negated
                     and literal.args == opposite.args):
                 yield Remark("conflicting_goals", goal.id, f"{other.id} desires the opposite of {literal.text()}")
+
+
+def _no_way(space: Space, desired: Iterable[Literal]) -> str:
+    """Why nothing leads to a goal; where a rule comes close, how."""
+    for literal in desired:
+        if not space.held(literal) and literal.is_ground():
+            for names in _concluded(space, literal):
+                if set(literal.names) < set(names):
+                    more = ", ".join(f"{name}=?{name}" for name in names if name not in literal.names)
+                    return (f"{literal.predicate} is concluded with ({', '.join(names)}), and an atom without variables holds exactly; "
+                            f"add {more} to what it desires")
+    return "no rule concludes what it desires and no action produces it"
+
+
+def _concluded(space: Space, literal: Literal) -> Iterator[tuple[str, ...]]:
+    """The argument names with which rules, aggregates and actions bring about the predicate."""
+    for node_id in space.suppliers.get(literal.predicate, ()):
+        for pattern in patterns_of(space.nodes[node_id]):
+            if pattern.predicate == literal.predicate and pattern.negated == literal.negated:
+                yield names_of(pattern)
 
 
 def _findings(space: Space) -> Iterator[Remark]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Union
 
 from rulith.base.errors import Refused
+from rulith.base.limits import INTEGER_MAX
 from rulith.board.shapes import TIERS
 from rulith.rules.terms import Atom, Literal, Rule, Scalar, normalise
 
@@ -229,7 +230,12 @@ def derived_id(atom: Atom) -> str:
     return DERIVED_PREFIX + atom.identity()
 
 
-_decode = json.JSONDecoder().raw_decode
+def _whole(text: str) -> int | float:
+    """A whole number as it was before it was printed: beyond the exact range it was a float."""
+    return int(text) if len(text) < 18 and abs(int(text)) <= INTEGER_MAX else float(text)
+
+
+_decode = json.JSONDecoder(parse_int=_whole).raw_decode
 
 
 def read_derived_id(node_id: str) -> Atom | None:
