@@ -11,7 +11,7 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "PLAN_INVALID": (
         "{problem}.",
-        "Give `actionNodeIds` as a list of action ids, in the order of application. Nothing was applied.",
+        "Give `actionNodeIds` as a list of action ids in the order of application, and bounds as whole numbers. Nothing was applied.",
     ),
     "SOLVE_EMPTY_NAME": ("A variable has no name.", "Give each variable a name, such as {{\"name\": \"x\", \"domain\": [1, 2]}}. Nothing was changed."),
     "SOLVE_DUPLICATE_VARIABLE": ("The variable {name!r} occurs twice.", "Name each variable once. Nothing was changed."),

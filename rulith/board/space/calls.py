@@ -149,8 +149,7 @@ class Calls:
     # --- parts of the board --------------------------------------------------------------
 
     def slice(self, args: Args) -> dict[str, Any]:
-        facts, findings = (plans.read_bound(args.get(name), name, default, 1_000_000)
-                           for name, default in (("maxFacts", SLICE_FACTS), ("maxFindings", SLICE_FINDINGS)))
+        facts, findings = _count(args, "maxFacts", SLICE_FACTS), _count(args, "maxFindings", SLICE_FINDINGS)
         found = slices.slice_facts(self.space, facts, findings, _names(args, "pinPredicates", "slice"))
         return {"facts": _views(found.facts), "findings": _views(found.findings),
                 "stats": {"facts": len(found.facts), "findings": len(found.findings)}}
@@ -236,6 +235,13 @@ def _names(args: Args, name: str, call: str) -> list[str]:
     if not isinstance(found, (list, tuple)) or not all(isinstance(each, str) for each in found):
         raise Refused("CALL_INVALID", call=call, problem=f"`{name}` is not a list of names")
     return list(found)
+
+
+def _count(args: Args, name: str, default: int) -> int:
+    value = args.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise Refused("CALL_INVALID", call="slice", problem=f"`{name}` is not a whole number from 0 on")
+    return value
 
 
 def _goal(args: Args, call: str) -> str | None:
