@@ -27,7 +27,7 @@ class Journal:
     """Undo for dictionaries and attributes: what was written since `open` is taken back if the block raises."""
 
     def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] | None = None
+        self._undo: list[tuple] | None = None      # (function, its arguments …), newest last
         self._saved: set[int] = set()
 
     def open(self) -> Journal:
@@ -42,16 +42,13 @@ class Journal:
     def __exit__(self, kind: type[BaseException] | None, problem: object, trace: object) -> None:
         undo, self._undo = self._undo, None
         if kind is not None:
-            for step in reversed(undo or ()):
-                step()
+            for step, *arguments in reversed(undo or ()):
+                step(*arguments)
 
     def put(self, mapping: dict, key: object, value: object) -> None:
         if self._undo is not None and id(mapping) not in self._saved:
             before = mapping.get(key, _ABSENT)
-            if before is _ABSENT:
-                self._undo.append(lambda: mapping.pop(key, None))
-            else:
-                self._undo.append(lambda: mapping.__setitem__(key, before))
+            self._undo.append((mapping.pop, key, None) if before is _ABSENT else (mapping.__setitem__, key, before))
         mapping[key] = value
 
     def drop(self, mapping: dict, key: object) -> None:
@@ -64,20 +61,18 @@ class Journal:
                 mapping.clear()
                 mapping.update(before)
 
-            self._undo.append(restore)
+            self._undo.append((restore,))
         del mapping[key]
 
     def forget(self, mapping: dict, key: object) -> None:
         """Remove a key of a dictionary whose order nobody reads; taken back, it stands at the end."""
         if self._undo is not None:
-            before = mapping[key]
-            self._undo.append(lambda: mapping.__setitem__(key, before))
+            self._undo.append((mapping.__setitem__, key, mapping[key]))
         del mapping[key]
 
     def set(self, owner: object, name: str, value: object) -> None:
         if self._undo is not None:
-            before = getattr(owner, name)
-            self._undo.append(lambda: setattr(owner, name, before))
+            self._undo.append((setattr, owner, name, getattr(owner, name)))
         setattr(owner, name, value)
 
 

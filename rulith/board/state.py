@@ -246,6 +246,8 @@ class BoardState:
         delta, changes, by_atom = self.tx.close(), self.changes, self.by_atom
         if delta.resupported_count or delta.removed_count:
             self.grounds.clear()
+        elif not delta.added_count:
+            return                             # most facts that are stated move nothing
         for atom in delta.resupported:         # it never went, but its tier may be another now
             changes.touched[atom] = None
         for atom in delta.removed:

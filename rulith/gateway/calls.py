@@ -363,7 +363,8 @@ def _release(call: Call) -> None:
 
 def _text_of(body: dict, strip: str) -> str:
     """The answer's one JSON text; a view is not written again where it knows its own."""
-    parts = [f'"{name}":{value.text if isinstance(value, View) else encode_text(value)}' for name, value in body.items()]
+    parts = [f'"{name}":{"true" if value is True else value.text if isinstance(value, View) else encode_text(value)}'
+             for name, value in body.items()]
     return f'{{{",".join(parts)},"operations":{strip}}}'
 
 

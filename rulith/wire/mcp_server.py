@@ -91,9 +91,11 @@ class Session:
         """Record a new call; the oldest answered ones are forgotten past the bound."""
         call = self.calls[call_key(request_id)] = Call(request_id)
         while len(self.calls) > CALLS_KEPT_MAX:
-            oldest = next((key for key, kept in self.calls.items() if kept.answer is not None), None)
-            if oldest is None:
-                break
+            oldest = next(iter(self.calls))
+            if self.calls[oldest].answer is None:       # it still runs, or was never answered
+                oldest = next((key for key, kept in self.calls.items() if kept.answer is not None), None)
+                if oldest is None:
+                    break
             del self.calls[oldest]
         return call
 
