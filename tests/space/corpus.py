@@ -183,7 +183,9 @@ def advisory(step, state, wanted_step, wanted):
     if wanted is None:
         return found
     for what in ("critique", "vocabulary"):
-        if difference := unmatched(wanted.get(what, []), state.get(what, [])):
+        one, other = ([[None if part is None or "#" in part else part for part in row] if isinstance(row, list) else row
+                       for row in s.get(what, [])] for s in (wanted, state))
+        if difference := unmatched(one, other):
             found.append((what, *difference))
     for what, members in (("goals", ("needsVia", "producibleVia", "selfSealed")), ("hypotheses", ("needsVia", "instances"))):
         for one, other in zip(wanted.get(what, []), state.get(what, [])):

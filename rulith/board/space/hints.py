@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from rulith.base.errors import Refused
@@ -104,15 +105,15 @@ def producible_via(space: Space, desired: Iterable[Literal]) -> list[Producer]:
     for wanted in desired:
         if wanted.negated or space.held(wanted):
             continue
-        for node_id in space.suppliers.get(wanted.predicate, ()):
-            node = space.nodes[node_id]
+        nodes = sorted((space.nodes[node_id] for node_id in space.suppliers.get(wanted.predicate, ())), key=attrgetter("seq"))
+        for node in nodes:
             if node.type != ACTION:
                 continue
             spec: ActionSpec = node.semantic  # type: ignore[assignment]
             for effect in spec.effects:
-                if not effect.negated and could_produce(effect, wanted) and (node_id, effect) not in found:
-                    found[node_id, effect] = _producer(space, node, spec, effect)
-    return sorted(found.values(), key=lambda producer: (not producer.applicable, space.nodes[producer.action_id].seq))
+                if not effect.negated and could_produce(effect, wanted) and (node.id, effect) not in found:
+                    found[node.id, effect] = _producer(space, node, spec, effect)
+    return sorted(found.values(), key=lambda producer: not producer.applicable)
 
 
 def could_produce(effect: Literal, wanted: Literal) -> bool:

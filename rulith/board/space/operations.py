@@ -22,7 +22,7 @@ from rulith.board.space.nodes import (
     ACTION, AXIOM, CONFLICT, DERIVED_PREFIX, DERIVED_SUMMARIES, EFFECT_SUMMARY, FACT, FINDING, GOAL, HYPOTHESIS, RESULT,
     ActionSpec, BatchOptions, Node, OperationResult, Warned, derived_id, is_text, text_member,
 )
-from rulith.board.space.vocabulary import mismatch
+from rulith.board.space.vocabulary import Signature, grown, is_ground, mismatch, names_of
 from rulith.rules.builtins import BUILTINS
 from rulith.rules.program import Delta
 from rulith.rules.safety import check_action, check_rule
@@ -407,12 +407,17 @@ class Batch:
         self._add(read, GOAL, read.desired, " AND ".join(literal.text() for literal in read.desired)[:SPACE_LABEL_BYTES_MAX])
 
     def _warn_patterns(self, read: Read, literals: Sequence[Literal]) -> None:
+        """Warn once where a literal's argument names fit neither the board nor the literals before it."""
+        met: dict[str, Signature | None] = {}
         for literal in literals:
-            if literal.predicate not in BUILTINS:
-                odd = mismatch(self.space.signature(literal.predicate), literal)
-                if odd is not None:
-                    self._warn(read, "SIGNATURE_MISMATCH", odd)
-                    return
+            if literal.predicate in BUILTINS:
+                continue
+            known = met[literal.predicate] if literal.predicate in met else self.space.signature(literal.predicate)
+            odd = mismatch(known, literal)
+            if odd is not None:
+                self._warn(read, "SIGNATURE_MISMATCH", odd)
+                return
+            met[literal.predicate] = grown(known, names_of(literal), is_ground(literal), "")
 
     def _warn_soft(self, read: Read, literals: Sequence[Literal]) -> None:
         for literal in literals:
