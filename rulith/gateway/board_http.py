@@ -141,10 +141,9 @@ class BoardHttp:
     async def _stream(self, call: Call, running: asyncio.Future) -> AsyncIterator[bytes]:
         """Signs of life while the call runs, then its answer. A client that hangs up stops nothing."""
         step = 0
-        while not running.done():
+        while not (await asyncio.wait({running}, timeout=PROGRESS_EVERY_S))[0]:
             step += 1
             yield _event(progress(call.progress_token, step)) if call.progress_token is not None else encode_comment("computing")
-            await asyncio.wait({running}, timeout=PROGRESS_EVERY_S)
         yield _event(self._server.answer(call, running.result()))
 
     def _listen(self, listen: Listen, request: Request) -> Response | StreamResponse:

@@ -12,6 +12,7 @@ import json
 import sys
 
 import mcp
+import mcp.client.session
 import mcp.types as types
 from mcp import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -62,7 +63,8 @@ async def work(session, date):
 
 async def by_handshake():
     """Either major of the SDK, opening with initialize in DATE."""
-    types.LATEST_PROTOCOL_VERSION = DATE        # what a client of that date would offer
+    types.LATEST_PROTOCOL_VERSION = DATE        # what a client of that date would offer; the second major reads another name
+    mcp.client.session.LATEST_HANDSHAKE_VERSION = DATE
     if KIND == "stdio":
         transport = stdio_client(StdioServerParameters(command=TARGET[0], args=TARGET[1:]))
     else:

@@ -149,8 +149,13 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(one) == len(other) and all(map(same, one, other))
     if type(one) in (int, float) and type(other) in (int, float):
-        return one == other or math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=0.0)
+        return one == other or (not _is_whole(one) and not _is_whole(other) and math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=0.0))
     return type(one) is type(other) and one == other
+
+
+def _is_whole(value: int | float) -> bool:
+    """Whole numbers are exact here, so they are compared exactly."""
+    return isinstance(value, int) or value.is_integer()
 
 
 def _coarse(value: Any) -> Any:
