@@ -88,6 +88,7 @@ SHOWN_BYTES_MAX = 32_768         # of one call's input or answer on the page
 
 # The Agent
 DRIVER_STEPS_MAX = 200           # Actions one run of the board driver applies
+STORE_WAIT_S = 30.0              # for a gateway that cannot commit: room to free some disk, and no run hangs on it
 
 # The reasoning board
 SPACE_NODES_MAX = 200_000        # as many as facts; archived ones count, their ids stay in use

@@ -249,6 +249,8 @@ async def _ask(gateway: LocalGateway, live: Mapping) -> list[Finding]:
     finally:
         await client.close()
     found = [Finding("gateway", OK, f"process {live['pid']}, {live.get('url')}"), _ledger(checked["chains"], checked["problems"])]
+    if not state["store"]["ok"]:
+        found.append(Finding("commits", WRONG, f"they fail, and no change is accepted until one works: {state['store']['problem']}"))
     found.append(Finding("passphrase", OK, "chosen") if state["passphraseSet"] else
                  Finding("passphrase", NOTE, f"none chosen yet; choose one at {live.get('url')}/console/ with the setup code"))
     for connection in state["connections"]:

@@ -124,7 +124,7 @@ class Authority:
                 self._fold_agent(agent_id)
         for hear in self.on_refold:
             hear(chains)
-        self._wake(chains)
+        self._wake({*chains, *self._watchers})      # whoever waits for a commit looks up and sees that they fail
 
     # --- commands ----------------------------------------------------------------------
 

@@ -277,7 +277,8 @@ class ToolCalls:
                 return None
             operation = self.authority.agents[agent_id].operations.operation(call.ordinal)
             left = deadline - loop.time()
-            if operation.is_settled or operation.state in (WAITING, NEEDS_PERSON) or left <= 0 or self.authority.closing:
+            is_over = left <= 0 or self.authority.closing or self.authority.turns.is_sick
+            if operation.is_settled or operation.state in (WAITING, NEEDS_PERSON) or is_over:
                 return await self._held_answer(session, call, operation)
             await self.authority.wait_change((agent_id,), left)
 
@@ -292,7 +293,10 @@ class ToolCalls:
             body = {"state": operation.public_state, "contentWithheld": True, "view": self._view(session)}
             answer = self._answer(session, body, own=operation.ordinal)
         else:
-            body = {"state": operation.public_state, "teaching": _HELD[operation.public_state], "view": self._view(session)}
+            teaching, trouble = _HELD[operation.public_state], self.authority.turns.trouble
+            if trouble:
+                teaching = f"{teaching} The gateway cannot commit at the moment: {trouble}"
+            body = {"state": operation.public_state, "teaching": teaching, "view": self._view(session)}
             answer = self._answer(session, body, own=operation.ordinal)
         await self.authority.settled()
         return answer

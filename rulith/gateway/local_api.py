@@ -88,6 +88,7 @@ class LocalApi:
             "operations": self.operations(),
             "decisions": self.decisions(),
             "passphraseSet": registry.passphrase is not None,
+            "store": {"ok": False, "problem": self.authority.turns.trouble} if self.authority.turns.is_sick else {"ok": True},
         }
 
     def _connection(self, connection: dict) -> dict:

@@ -152,8 +152,8 @@ class McpSurface:
             self.authority.touched(agent_id)    # calls held for the old session hear of it
         try:
             await self.authority.settled()
-        except Unknown:
-            return _unavailable(message.id)
+        except Unknown as unknown:
+            return _unavailable(message.id, unknown)
         meta = {**self._meta(session), "operations": self.calls.state_form(session)}
         return _answer(200, session, result_body(message.id, initialize_result(session, self._server_info, meta)))
 
@@ -164,6 +164,11 @@ class McpSurface:
         if message.method == "tools/call":
             return await self._tools_call(session, message, request)
         if message.method == "ping":
+            try:
+                self.authority.check_writable()      # who waits for an outcome hears that none can be kept, and why
+            except Refused as refusal:
+                body = error_body(message.id, jsonrpc.INTERNAL_ERROR, "The gateway cannot commit.", _store_data(refusal.teaching))
+                return _json(503, body, [("mcp-session-id", session.id)])
             self.calls.acknowledge(session)
             meta = {**self._meta(session), "operations": self.calls.state_form(session)}
             return _answer(200, session, result_body(message.id, {"_meta": {SURFACE: meta}}))
@@ -192,8 +197,8 @@ class McpSurface:
             return StreamResponse(200, _headers(session, "text/event-stream"), stream)
         try:
             answer = await run(lambda ordinal: None)
-        except Unknown:
-            return _unavailable(message.id, session)
+        except Unknown as unknown:
+            return _unavailable(message.id, unknown, session)
         if request.is_client_gone():
             self.calls.not_delivered(session, call)
         if answer is None:
@@ -220,9 +225,9 @@ class McpSurface:
                         break
             try:
                 answer = await task
-            except Unknown:
+            except Unknown as unknown:
                 yield _event(error_body(call.request_id, jsonrpc.INTERNAL_ERROR, "The outcome could not be made durable.",
-                                        {"reason": "store_unavailable"}))
+                                        _store_data(unknown.detail)))
                 return
             if answer is None:
                 yield _event(replaced_error(call.request_id, call.ordinal or 0))
@@ -251,8 +256,8 @@ class McpSurface:
         bad = Refused("bad_command", problem=refusal.teaching)
         try:
             answer = call.answer or await self.calls.refuse_unexecuted(session, call, message.params["name"], bad)
-        except Unknown:
-            return _unavailable(message.id, session)
+        except Unknown as unknown:
+            return _unavailable(message.id, unknown, session)
         return _answer(200, session, result_body(message.id, answer))
 
     def end_sessions(self, agent_id: str) -> None:
@@ -298,8 +303,11 @@ def _json(status: int, body: dict, headers: list[tuple[str, str]] = []) -> Respo
     return Response(status, [*_headers(None, "application/json"), *headers], jsonrpc.encode(body))
 
 
-def _unavailable(request_id: object, session: Session | None = None) -> Response:
-    """The store failed: the caller learns that the outcome is not known, and nothing more."""
-    body = error_body(request_id, jsonrpc.INTERNAL_ERROR, "The outcome could not be made durable.",
-                      {"reason": "store_unavailable"})
+def _store_data(words: str) -> dict:
+    return {"reason": "store_unavailable", "teaching": words}
+
+
+def _unavailable(request_id: object, unknown: Unknown, session: Session | None = None) -> Response:
+    """The store failed: the caller learns that the outcome is not known, and what kept it from being so."""
+    body = error_body(request_id, jsonrpc.INTERNAL_ERROR, "The outcome could not be made durable.", _store_data(unknown.detail))
     return Response(503, _headers(session, "application/json"), jsonrpc.encode(body))

@@ -4,7 +4,8 @@ A change is made in memory and staged in the ledger at once; the bytes that tell
 here until the commit that holds it has returned. Promises: no answer leaves before its
 change is durable; after a failed commit the machines it touched are folded again from what
 the ledger really holds, everyone who waited hears *unknown*, and no further change is
-accepted until a probe commit works. Decides nothing about what a row means.
+accepted until a probe commit works. That commits fail, and that they work again, is said
+once each. Decides nothing about what a row means.
 
 Units   none; time enters only as the stamp of a row.
 Source  the design's rule on ledgers (D5).
@@ -13,6 +14,7 @@ Source  the design's rule on ledgers (D5).
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from typing import Protocol
 
@@ -30,18 +32,27 @@ class LedgerLike(Protocol):
     def discard(self) -> None: ...
 
 
+def log(text: str) -> None:
+    """One line in the gateway's log, which is its stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
 class Turns:
     """Stages rows and releases what depends on them once they are durable.
 
     refold(chains)  called after a failed commit with the chains whose machines must be rebuilt
     committed(chains)  called after each commit with the chains it carried rows of
+    tell(text)         called with one line when commits begin to fail, and when they work again
+    trouble            why commits fail, in words for whoever asks; empty while they work
     """
 
     def __init__(self, ledger: LedgerLike, *, refold: Callable[[set[str]], None],
-                 committed: Callable[[set[str]], None] = lambda chains: None) -> None:
+                 committed: Callable[[set[str]], None] = lambda chains: None, tell: Callable[[str], None] = log) -> None:
+        self.trouble = ""
         self._ledger = ledger
         self._refold = refold
         self._committed = committed
+        self._tell = tell
         self._touched: set[str] = set()
         self._is_due = False                          # a commit has been asked for
         self._waiting: list[asyncio.Future] = []      # who must hear of it
@@ -80,11 +91,11 @@ class Turns:
         try:
             self._ledger.commit()
         except Refused as error:
-            self._sick = True
+            self._fall_sick(str(error))
             self._drop(waiting, Unknown("commit_failed", str(error)))
             return
         except Exception as bug:
-            self._sick = True                 # loud, and everyone who waited still hears of it
+            self._fall_sick(type(bug).__name__)   # loud, and everyone who waited still hears of it
             self._drop(waiting, Unknown("commit_failed", type(bug).__name__))
             raise
         touched, self._touched = self._touched, set()
@@ -92,6 +103,17 @@ class Turns:
         for waiter in waiting:
             if not waiter.done():               # its caller may have gone
                 waiter.set_result(None)
+
+    def _fall_sick(self, trouble: str) -> None:
+        self._sick = True
+        if trouble != self.trouble:
+            self.trouble = trouble
+            self._tell(f"gateway: commits fail, and no change is accepted until one works: {trouble}")
+
+    def _recover(self) -> None:
+        self._sick, self.trouble = False, ""
+        self._tell("gateway: commits work again")
+        self._committed({PROBE_CHAIN})
 
     def _end_turn(self) -> list[asyncio.Future]:
         waiting, self._waiting, self._is_due = self._waiting, [], False
@@ -117,7 +139,8 @@ class Turns:
         try:
             self._refold(touched)
         except Exception:
-            self._sick = self._broken = True     # memory no longer says what the ledger holds; only a restart mends that
+            self._broken = True      # memory no longer says what the ledger holds; only a restart mends that
+            self._fall_sick("the ledger could not be folded again; restart the gateway")
             raise
 
     async def settled(self) -> None:
@@ -139,11 +162,12 @@ class Turns:
         if not self._sick:
             return
         if self._broken:
-            raise Refused("store_unavailable", cause="the ledger could not be folded again; restart the gateway")
+            raise Refused("store_unavailable", cause=self.trouble)
         try:
             self._ledger.append(PROBE_CHAIN, PROBE_KIND, {"recovered": True}, at)
             self._ledger.commit()
         except Refused as error:
             self._ledger.discard()
-            raise Refused("store_unavailable", cause=error.code) from error
-        self._sick = False
+            self._fall_sick(str(error))
+            raise Refused("store_unavailable", cause=error.happened.rstrip(".")) from error
+        self._recover()

@@ -144,8 +144,9 @@ class WorkerLine:
         except Refused as refusal:
             status = 503 if refusal.code == "store_unavailable" else 422 if refusal.code == "unsupported_work" else 200
             return json_response(status, {"accepted": False, "errorCode": refusal.code, "teaching": refusal.teaching})
-        except Unknown:
-            return json_response(503, {"teaching": "The outcome could not be made durable; send the same bytes again."})
+        except Unknown as unknown:
+            teaching = f"The outcome could not be made durable; send the same bytes again. {unknown.detail}"
+            return json_response(503, {"accepted": False, "errorCode": "store_unavailable", "teaching": teaching})
         return json_response(200, answer)
 
     def _sources(self, connection_id: str) -> Response:

@@ -10,13 +10,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from rulith.base.clock import Clock
+from rulith.base.limits import STORE_WAIT_S
 from rulith.net.client import HttpClient
 from rulith.runtime.answers import Answer, Kind
 from rulith.runtime.cases import CaseBook
 from rulith.runtime.events import Sink, shown
 from rulith.runtime.session import BoardSession, Reach
 from rulith.runtime.strip import StateRow
-from rulith.runtime.waiting import HeldCalls, Pace
+from rulith.runtime.waiting import HeldCalls, Pace, StoreWatch
 
 READ_TRIES = 3
 
@@ -31,7 +32,9 @@ class BoardLine:
         self._emit = emit
         self._sleep = sleep
         self._poll_s = poll_s
-        self._held = HeldCalls(self.session, Pace(reach.wait_s, poll_s), clock=clock, sleep=sleep, on_wait=self._tell_wait)
+        store = StoreWatch(reach.url, STORE_WAIT_S, clock=clock, log=log, tell=lambda text: emit("error", message=text))
+        self._held = HeldCalls(self.session, Pace(reach.wait_s, poll_s), clock=clock, sleep=sleep, on_wait=self._tell_wait,
+                               store=store)
 
     async def open(self) -> None:
         """Raises like BoardSession.open."""

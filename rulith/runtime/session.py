@@ -69,6 +69,7 @@ class BoardSession:
         self.opening_operations: list[StateRow] | None = None   # the state form that `initialize` showed
         self.owes_acknowledgement = False                       # an outcome was delivered and nothing requested since
         self.last_strip: tuple[Entry, ...] = ()                 # of the newest tool answer
+        self.store_trouble = ""                                 # the gateway's words, where its last answer says that it cannot commit
         self._http = http
         self._reach = reach
         self._clock = clock
@@ -160,7 +161,7 @@ class BoardSession:
         verdict, _ = await self._exchange(mcp_client.ping(self._protocol_id()), PING_TIMEOUT_S, PING_TIMEOUT_S)
         if not isinstance(verdict, mcp_client.Answer):
             self._log(f"ping: {getattr(verdict, 'detail', verdict)}")
-            if isinstance(verdict, Lost):
+            if isinstance(verdict, Lost) and not verdict.store:
                 await self.reopen()
             return None
         meta = read_meta(verdict.result)
@@ -183,7 +184,8 @@ class BoardSession:
 
     async def _after_loss(self, tool: str, loss: Lost, ordinal: int | None) -> Answer:
         self._log(f"{tool}: {loss.code}: {loss.detail}")
-        await self.reopen()
+        if not loss.store:               # a gateway that says so knows this session still
+            await self.reopen()
         return unobserved(loss.code) if tool == "QueryBoard" else lost(tool, loss.code, ordinal)
 
     # one exchange
@@ -197,6 +199,8 @@ class BoardSession:
         verdict, _ = await self._exchange(message, timeout_s, timeout_s, opening=step == "initialize")
         if isinstance(verdict, mcp_client.Answer):
             return verdict.result
+        if self.store_trouble:
+            raise Refused("gateway_cannot_commit", url=self._reach.url, said=store_words(self.store_trouble))
         detail = flat(getattr(verdict, "detail", "") or getattr(verdict, "message", ""), 300)
         is_silent = isinstance(verdict, Unsent) or (isinstance(verdict, Lost) and verdict.code == "response_timeout")
         if is_silent or detail in ("HTTP 502", "HTTP 503", "HTTP 504"):
@@ -228,6 +232,7 @@ class BoardSession:
         if isinstance(verdict, Lost) and reader.cursor is not None:
             self._log(f"the stream could be resumed after event {flat(reader.cursor, 60)!r}; resuming is not part of this release")
         self._end_process(verdict)
+        self.store_trouble = flat(verdict.store, 500) if isinstance(verdict, Lost) else ""
         if isinstance(verdict, mcp_client.Answer):
             self._session_id = reader.session_id
         return verdict, patience.ordinal
@@ -242,6 +247,11 @@ class BoardSession:
             raise Refused("connection_replaced")
         if isinstance(verdict, VersionRefused):
             raise Mismatch(version_words(verdict, console=f"{self._reach.url}/console/"))
+
+
+def store_words(said: str) -> str:
+    """The gateway's words on its store, to be put into a sentence."""
+    return said.rstrip(". ")
 
 
 class _Patience:

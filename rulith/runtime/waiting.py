@@ -2,7 +2,9 @@
 
 While a call runs, `ping` tells its state; when it no longer runs, one QueryBoard reads
 what came of it. Ending a wait cancels nothing. What cannot be read is never guessed: the
-answer then carries a state and no outcome.
+answer then carries a state and no outcome. A gateway that cannot commit is waited for as
+well, said aloud and within a bound of its own: what it did not execute is then asked for
+again, what may have run is not.
 
 Units   *_s seconds
 Source  the MCP surface, "Waiting for a held call"
@@ -14,8 +16,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from rulith.base.clock import Clock
+from rulith.base.errors import Refused
 from rulith.runtime.answers import Answer, Kind, kind_of, recorded_answer
-from rulith.runtime.session import BoardSession
+from rulith.runtime.session import BoardSession, store_words
 from rulith.runtime.strip import RUNNING, UNRESOLVED, Entry, StateRow, matching, newly_listed, own_entry
 
 UNLISTED = "unlisted"            # no longer in the strip: not running, and nothing is claimed
@@ -31,11 +34,38 @@ class Pace:
     poll_s: float = 2.0
 
 
+class StoreWatch:
+    """How long the gateway has not been able to commit. Said once when it begins, and once when it is over."""
+
+    def __init__(self, url: str, wait_s: float, *, clock: Clock, tell: Callable[[str], None], log: Callable[[str], None]) -> None:
+        self._url = url
+        self._wait_s = wait_s
+        self._clock = clock
+        self._tell = tell
+        self._log = log
+        self._since_s: float | None = None
+
+    def fails(self, words: str) -> None:
+        """Raises Refused gateway_cannot_commit once the bound is over."""
+        now = self._clock.monotonic_s()
+        if self._since_s is None:
+            self._since_s = now
+            self._tell(f"The gateway cannot commit: {words} Waiting for it, at most {self._wait_s:g} s.")
+        if now - self._since_s >= self._wait_s:
+            raise Refused("gateway_cannot_commit", url=self._url, said=store_words(words))
+
+    def works(self) -> None:
+        if self._since_s is not None:
+            self._since_s = None
+            self._log("the gateway commits again")
+
+
 class HeldCalls:
     """Turns an answer that still waits into the best answer to be had."""
 
     def __init__(self, session: BoardSession, pace: Pace, *, clock: Clock, sleep: Callable[[float], Awaitable[None]],
-                 on_wait: Callable[[Answer], None]) -> None:
+                 on_wait: Callable[[Answer], None], store: StoreWatch) -> None:
+        self._store = store
         self._session = session
         self._pace = pace
         self._clock = clock
@@ -43,7 +73,41 @@ class HeldCalls:
         self._on_wait = on_wait
 
     async def call(self, tool: str, arguments: dict) -> Answer:
-        """Call one tool and wait as long as waiting can help. Raises like BoardSession.call."""
+        """Call one tool and wait as long as waiting can help. Raises like BoardSession.call, and Refused gateway_cannot_commit."""
+        while True:
+            answer = await self._call(tool, arguments)
+            trouble = self._session.store_trouble
+            if answer.kind is Kind.NOT_EXECUTED and answer.code == "store_unavailable":
+                trouble = answer.teaching
+            if not trouble:
+                return answer
+            await self._wait_for_store(trouble)
+            if answer.kind not in (Kind.NOT_EXECUTED, Kind.UNOBSERVED):
+                return answer                      # it may have run
+
+    async def _wait_for_store(self, words: str) -> None:
+        """Return once the gateway can commit. Raises Refused gateway_cannot_commit after the bound."""
+        while True:
+            self._store.fails(words)
+            await self._sleep(self._pace.poll_s)
+            try:
+                if await self._session.ping() is None:
+                    words = self._session.store_trouble or words
+                    continue
+            except LookupError:
+                pass                               # an answer, whatever it shows
+            return self._store.works()
+
+    async def _ping(self) -> list[StateRow] | None:
+        """Ping, and notice a gateway that cannot commit. Raises like BoardSession.ping, and Refused gateway_cannot_commit."""
+        rows = await self._session.ping()
+        if self._session.store_trouble:
+            self._store.fails(self._session.store_trouble)
+        elif rows is not None:
+            self._store.works()
+        return rows
+
+    async def _call(self, tool: str, arguments: dict) -> Answer:
         before = self._session.last_strip
         answer = await self._session.call(tool, arguments)
         if answer.kind is Kind.LOST:
@@ -63,7 +127,7 @@ class HeldCalls:
         deadline = self._clock.monotonic_s() + self._pace.wait_s
         while True:
             try:
-                rows = await self._session.ping()
+                rows = await self._ping()
             except LookupError:
                 return None
             waiting = [row for row in rows or () if row.state in UNRESOLVED]
@@ -87,7 +151,7 @@ class HeldCalls:
         while self._clock.monotonic_s() + self._pace.poll_s <= deadline:
             await self._sleep(self._pace.poll_s)
             try:
-                rows = await self._session.ping()
+                rows = await self._ping()
             except LookupError:
                 break
             if rows is None:

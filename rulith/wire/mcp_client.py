@@ -145,10 +145,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Lost:
-    """No certain answer: the call may or may not have run. `code` is what the model is told."""
+    """No certain answer: the call may or may not have run. `code` is what the model is told.
+
+    store  the gateway's own words, where it says that its ledger takes no commits
+    """
 
     code: str
     detail: str
+    store: str = ""
 
 
 @dataclass(frozen=True)
@@ -322,6 +326,9 @@ class ReplyReader:
         data = data if isinstance(data, dict) else {}
         if response.error["code"] == jsonrpc.SERVER_ERROR and data.get("reason") == "connection_replaced":
             return Replaced(_ordinal(data.get("ordinal")), data.get("requestExecuted") is False)
+        if response.error["code"] == jsonrpc.INTERNAL_ERROR and data.get("reason") == "store_unavailable":
+            message = _text(response.error.get("message"))
+            return Lost("upstream_unavailable", message, _text(data.get("teaching")) or message)
         return Failed(response.error["code"], _text(response.error.get("message")), data)
 
     def _judge_body(self) -> Verdict:
@@ -357,6 +364,9 @@ class ReplyReader:
             and self.session_id is not None and self._echoed == self.session_id
         ):
             return NotExecuted(data["reason"], _text(data.get("teaching")) or _text(error.get("message")))
+        if self._status == 503 and data.get("reason") == "store_unavailable":
+            message = _text(error.get("message"))
+            return Lost("upstream_unavailable", f"HTTP 503: {message}", _text(data.get("teaching")) or message)
         if self._status == 404 and self.session_id is not None:
             return Lost("session_expired", "the gateway no longer knows this session")
         return Lost("upstream_unavailable", f"HTTP {self._status}")

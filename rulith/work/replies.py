@@ -98,7 +98,8 @@ def judge_reply(status: int, raw: bytes) -> Reply:
     if status == 401:
         return _rejected(body or {})
     if status == 429 or status >= 500:
-        return Silent(f"the gateway answered {status}")
+        words = flat((body or {}).get("teaching"))
+        return Silent(f"the gateway answered {status}" + (f": {words}" if words else ""))
     if 200 <= status < 300:
         if body is None:
             return Silent(problem)

@@ -56,6 +56,8 @@ CODES: dict[str, tuple[str, str]] = {
     ),
     "gateway_unreachable": ("The gateway at {url} cannot be reached: {problem}.",
                             "Start it, or correct RULITH_URL."),
+    "gateway_cannot_commit": ("The gateway at {url} cannot commit: {said}.",
+                              "What is under way goes on there; free space or repair the disk under its home, then run again."),
     "surface_answer": ("The gateway at {url} answered {step} with something else than expected: {problem}.",
                        "Check that RULITH_URL names a rulith gateway."),
     "credential_rejected": ("The gateway at {url} does not accept this Agent token{said}.",
