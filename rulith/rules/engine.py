@@ -180,8 +180,11 @@ class Engine:
         return key in relation.rows and key not in self.leaving.get(relation, ())
 
     def has_pending(self) -> bool:
-        return bool(self.stale or self.new_heads or self.gone_heads
-                    or any(self.arrived.values()) or any(self.leaving.values()))
+        return self.stale or self.has_changes()
+
+    def has_changes(self) -> bool:
+        """Is anything asserted, retracted, added or removed that no closing has seen?"""
+        return bool(self.new_heads or self.gone_heads or any(self.arrived.values()) or any(self.leaving.values()))
 
     def settled(self) -> None:
         """A closing is complete: nothing is pending any more, and removed rules leave no trace."""

@@ -153,7 +153,9 @@ class Tx:
         rules stay as they are.
         """
         engine = self._engine
-        assert not engine.has_pending(), "close before a trial"
+        assert not engine.has_changes(), "close before a trial"
+        if engine.stale:
+            close(engine)       # after a rollback: work the strata out here, once, and not in every trial
         outer, engine.journal = engine.journal, None
         journal = Journal(engine)
         try:

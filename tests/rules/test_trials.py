@@ -96,3 +96,20 @@ def test_what_is_pending_belongs_to_no_trial():
         tx.assert_fact(Atom.of("edge", {"a": 4, "b": 0}))
         with tx.trial():
             pass
+
+
+def test_a_trial_follows_a_transaction_that_was_rolled_back():
+    """A rollback that took a rule away leaves the strata to be worked out anew."""
+    program = prepared()
+    with pytest.raises(KeyError), program.transaction() as tx:
+        tx.remove_rule("lost")
+        tx.close()
+        raise KeyError
+    before = seen(program)
+    with program.transaction() as tx:
+        with tx.trial():
+            tx.assert_fact(Atom.of("edge", {"a": 2, "b": 3}))
+            tx.close()
+            assert not program.holds(Atom.of("lost", {"n": 4}))
+        assert seen(program) == before
+        assert program.holds(Atom.of("lost", {"n": 4}))
