@@ -8,7 +8,7 @@ Source  the published tool surface; the reasoning board, "MCP tools".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rulith.base.errors import Refused
@@ -25,6 +25,8 @@ from rulith.gateway.board_tools import Tool, check_arguments
 from rulith.rules.terms import Atom, scalar_text
 
 DEFAULT_SPACE = "main"      # the Board that comes about when a host writes without having made one
+WHOLE_FACTS_MAX = 500       # a larger Board is not told whole after each write: a write costs what it changes
+DERIVED_LISTED_MAX = 2_000  # conclusions of one batch that are made into atoms to list the first of them
 LISTED = 20                 # atoms or ids in one line of an answer
 MORE = "read the rest with get_logic_context and pinPredicates, or explain_fact"
 
@@ -105,7 +107,22 @@ def _update(boards: Boards, args: Args) -> tuple[str, dict]:
     if gone:
         lines.append(f"removed: {shown_refs(gone, LISTED)}")
     data = {**_batch_data(result), "workingMemory": _context_data(space, {})} if args.get("format") == "json" else {}
-    return "\n".join([*lines, "", _context_text(space, {})]), data
+    return "\n".join([*lines, "", _after_text(space, _touched(space, result))]), data
+
+
+def _touched(space: Space, result: BatchResult) -> Iterator[Atom]:
+    """The facts that a batch stated, then those that follow from it, where they are few enough to be listed."""
+    ids = [node_id for row in result.operations for node_id in row.node_ids][:LISTED]
+    yield from (node.semantic for node_id in ids if (node := space.nodes.get(node_id)) is not None and isinstance(node.semantic, Atom))
+    if result.added_count <= DERIVED_LISTED_MAX:
+        yield from result.derived_changes()[0][:LISTED]
+
+
+def _after_text(space: Space, touched: Iterable[Atom]) -> str:
+    """The Board after a change: all of it while it is small, else what the change touched."""
+    if space.program.base_count + space.program.derived_count <= WHOLE_FACTS_MAX:
+        return _context_text(space, {})
+    return context.brief(space, touched)
 
 
 def _batch_data(result: BatchResult) -> dict[str, Any]:
@@ -226,7 +243,7 @@ def _application(space: Space, found: actions.Application) -> tuple[str, dict]:
     lines = [f"applied {found.name}: produced {_atoms(found.produced)}; consumed {_atoms(found.consumed)}; "
              f"derived +{found.derived_added}/-{found.derived_removed} fact(s)", _binding(found.match),
              f"goals that hold: {shown_refs(found.satisfied_goals, LISTED) or 'none'}"]
-    return "\n".join([*lines, "", _context_text(space, {})]), data
+    return "\n".join([*lines, "", _after_text(space, found.produced)]), data
 
 
 def _apply_action(boards: Boards, args: Args) -> tuple[str, dict]:
@@ -266,7 +283,8 @@ def _apply_plan(boards: Boards, args: Args) -> tuple[str, dict]:
             "failedIndex": found.failed_index, "validation": validation}
     if not found.applied:
         return "\n".join(["the plan was not applied; nothing was written", *lines]), data
-    return "\n".join([f"applied {len(found.applications)} action(s)", *lines, "", _context_text(space, {})]), data
+    produced = [atom for each in found.applications for atom in each.produced]
+    return "\n".join([f"applied {len(found.applications)} action(s)", *lines, "", _after_text(space, produced)]), data
 
 
 def _repairs(boards: Boards, args: Args) -> tuple[str, dict]:

@@ -316,3 +316,11 @@ def test_guards_and_absence_may_be_part_of_a_test(desk: Desk):
     assert shut(desk) == {"acceptance_unmet"}
     desk.do({"op": "retract_node", "nodeId": "H"})
     assert "is completed" in desk.text("complete_task", root="invoice")
+
+
+def test_a_write_to_a_large_board_tells_what_it_changed(desk: Desk):
+    """Reading it whole after each write would cost what the Board holds."""
+    desk.do(GOAL, COST, *({"op": "assert_fact", "predicate": "row", "args": {"n": n}} for n in range(600)))
+    text = desk.do({"op": "assert_fact", "id": "LX", "predicate": "line", "args": {"item": "x", "unit": 2, "qty": 3}})
+    assert "LX: line(item=x, qty=3, unit=2) [asserted]" in text and "cost(item=x, total=6) [derived]" in text
+    assert "G1: grand(value=?v) [open]" in text and "not shown; get_logic_context reads it" in text and "row(n=5)" not in text

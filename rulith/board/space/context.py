@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 DECLARATION = "functional_dependency"   # told in the data, not worth a line in the text
 LINE_CHARS_MAX = 400
 SECTION_LINES_MAX = 200
+BRIEF_LINES_MAX = 20
 INSTANCES_SHOWN = 5
 REFS_SHOWN = 8
 
@@ -184,6 +185,23 @@ def text(space: Space, views: Sequence[FactView] | None = None, lines_max: int =
     if steps:
         lines += _section("next steps", steps, lines_max)
     return "\n".join(lines)
+
+
+def brief(space: Space, atoms: Iterable[Atom]) -> str:
+    """What to know after a change of a board too large to be read through each time: costs what it shows.
+
+    atoms  the facts to show, those that hold: what the change stated and what followed
+    """
+    disputes, remarks, open_goals = Disputes(space), critique.remarks(space), []  # type: ignore[var-annotated]
+    lines = [f"logic_context {space.id}: {space.title}"]
+    lines += _section("goals", _goal_lines(space, open_goals), BRIEF_LINES_MAX)
+    views = [FactView(atom, space.marker(atom), next(iter(space.supporting(atom)), None)) for atom in atoms if space.program.holds(atom)]
+    lines += _section("facts of this change", (_fact_line(space, view, disputes) for view in views), BRIEF_LINES_MAX)
+    lines += _section("hypotheses", _hypothesis_lines(space), BRIEF_LINES_MAX)
+    lines += _section("conflicts", _conflict_lines(space, disputes), BRIEF_LINES_MAX)
+    steps = [*open_goals, *(f"- [critique {r.kind}] {r.node_id}: {r.text}" for r in remarks)]
+    lines += _section("next steps", steps, BRIEF_LINES_MAX) if steps else []
+    return "\n".join([*lines, "the rest of this large board is not shown; get_logic_context reads it"])
 
 
 def _section(name: str, lines: Iterable[str], most: int, hidden: int = 0) -> list[str]:
