@@ -1,6 +1,6 @@
 """Durable tool calls a second on one gateway, beside the official MCP SDK's server, in one run.
 
-    python benchmarks/gateway.py [--quick] [--json FILE] [--sdk PYTHON] [--archive FILE] [--dir DIR] [--worker-only]
+    python benchmarks/gateway.py [--quick] [--json FILE] [--sdk PYTHON] [--archive FILE] [--dir DIR] [--only PART] [--memory N]
 
 A call is ApplyBatch asserting one new fact on a Board of 200 facts under the demo
 Capability, committed with FULL sync before it is answered; its whole view and strip are
@@ -10,6 +10,10 @@ one per call that was answered, and the hash chains hold.
 
 The peer runs in JSON mode with a tool that stores nothing, driven by the same callers.
 PYTHON is one with `mcp==2.3.0` (default: .venv-mcp/bin/python in the checkout).
+
+QueryBoard is asked on Boards of 100, 1,000 and 10,000 facts by one caller; it answers with at
+most 500 nodes. `--memory N` also tells how resident memory grew over N calls that leave the
+Boards as large as they were.
 
 A Worker cycle is ApplyAction asked and held, Poll, ClaimWork, ReportWork of a run that
 did nothing, and the answer: five requests, five commits that must be durable in turn.
@@ -29,12 +33,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from common import ROOT, Role, cpu_s, machine, median, options, percentile, report, role_env, role_order, row
+from common import ROOT, Role, cpu_s, machine, median, options, percentile, report, resident_mb, role_env, role_order, row
 
 HERE = Path(__file__).resolve().parent
 FACTS = 200
+QUERY_FACTS = (100, 1_000, 10_000)
+PARTS = ("calls", "query", "worker")
 CALLERS = (1, 4, 16)
 CALLS_BAR, TIMES_BAR, CYCLES_BAR = 3_000, 2.0, 1_000
 SDK = "official MCP SDK"
@@ -51,26 +58,28 @@ class Run:
         self.client_cpu_ms = found["client_cpu_s_per_call"] * 1000
 
 
-def drive(mode: str, port: int, agents: list[dict], pid: int, *, warm_s: float, measure_s: float) -> Run:
+def drive(mode: str, port: int, agents: list[dict], pid: int, *, warm_s: float, measure_s: float, facts: int = FACTS) -> Run:
     """Let the callers run in their own process, and read the server's CPU time around the measured seconds."""
-    order = {"mode": mode, "host": "127.0.0.1", "port": port, "agents": agents, "facts": FACTS, "warm_s": warm_s,
-             "measure_s": measure_s}
+    marks: dict[str, float | None] = {}
+    found = callers_say({"mode": mode, "host": "127.0.0.1", "port": port, "agents": agents, "facts": facts, "warm_s": warm_s,
+                         "measure_s": measure_s}, lambda what: marks.setdefault(what, cpu_s(pid)))
+    before, after = marks.get("measuring"), marks.get("measured")
+    counted = max(1, len(found["times_ms"]))
+    return Run(found, None if before is None or after is None else (after - before) * 1000 / counted)
+
+
+def callers_say(order: dict, hear: Callable[[str], object]) -> dict:
+    """Run the callers of `order` in their own process; `hear` is told of each moment, the end is returned."""
     callers = subprocess.Popen([sys.executable, "-I", "-S", str(HERE / "load.py")], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True)
     with callers:
         callers.stdin.write(json.dumps(order) + "\n")
         callers.stdin.flush()
-        marks: dict[str, float | None] = {}
         for line in callers.stdout:
             if line.startswith("{"):
-                found = json.loads(line)
-                break
-            marks[line.strip()] = cpu_s(pid)
-        else:
-            raise RuntimeError(f"the callers of {mode} failed; their words are above")
-    before, after = marks.get("measuring"), marks.get("measured")
-    counted = max(1, len(found["times_ms"]))
-    return Run(found, None if before is None or after is None else (after - before) * 1000 / counted)
+                return json.loads(line)
+            hear(line.strip())
+    raise RuntimeError(f"the callers of {order['mode']} failed; their words are above")
 
 
 class GatewayRun:
@@ -162,6 +171,28 @@ def measure_worker(folder: Path, archive: Path | None, *, warm_s: float, measure
     return run
 
 
+def measure_query(folder: Path, archive: Path | None, *, warm_s: float, measure_s: float) -> dict[int, Run]:
+    gateway = GatewayRun(folder, len(QUERY_FACTS), archive)
+    try:
+        return {facts: drive("query", gateway.port, [agent], gateway.role.pid, warm_s=warm_s / 3, measure_s=measure_s / 3, facts=facts)
+                for facts, agent in zip(QUERY_FACTS, gateway.agents)}
+    finally:
+        gateway.stop()
+
+
+def measure_memory(folder: Path, archive: Path | None, calls: int) -> tuple[float, float]:
+    """(resident MB after a tenth of the calls, after all of them); the Boards are as large at both moments."""
+    gateway = GatewayRun(folder, CALLERS[-1], archive)
+    weights: dict[str, float] = {}
+    try:
+        callers_say({"mode": "churn", "host": "127.0.0.1", "port": gateway.port, "agents": gateway.agents, "facts": FACTS, "warm_s": 0,
+                     "measure_s": 86_400, "calls": calls, "tell_at": calls // 10},
+                    lambda what: weights.setdefault(what, resident_mb(gateway.role.pid) or 0.0))
+    finally:
+        gateway.stop()
+    return weights["told"], weights["measured"]
+
+
 def fsync_ms(folder: Path) -> float:
     """Median time of one small write and its fsync on the disk that holds the ledgers."""
     times = []
@@ -202,6 +233,15 @@ def call_rows(ours: list[dict[int, Run]], peers: list[dict[int, Run]], counted: 
     return found
 
 
+def query_rows(runs: list[dict[int, Run]]) -> list[dict]:
+    found = []
+    for facts in QUERY_FACTS:
+        ones = [one[facts] for one in runs]
+        found.append(row(f"QueryBoard on {facts:,} facts, p50", middle(ones, "p50"), "ms"))
+        found.append(row("  waited, p99", middle(ones, "p99"), "ms"))
+    return found
+
+
 def worker_rows(runs: list[Run]) -> list[dict]:
     rate = middle(runs, "rate")
     found = [row("poll, claim, run (no-op), receipt; 16 Workers", rate, "cycles/s", bar=f">= {CYCLES_BAR:,}", ok=rate >= CYCLES_BAR),
@@ -221,30 +261,41 @@ def main() -> int:
     parser.add_argument("--sdk", metavar="PYTHON", default=str(ROOT / ".venv-mcp" / "bin" / "python"), help="a Python with mcp==2.3.0")
     parser.add_argument("--archive", metavar="FILE", type=Path, help="measure this rulith.pyz instead of the checkout")
     parser.add_argument("--dir", metavar="DIR", help="where ledgers are made; the disk matters")
-    parser.add_argument("--worker-only", action="store_true", help="measure Worker cycles alone")
+    parser.add_argument("--only", choices=PARTS, help="measure this part alone")
+    parser.add_argument("--memory", metavar="N", type=int, default=0, help="also let N calls pass and tell how memory grew")
     chosen = parser.parse_args()
     archive = chosen.archive.absolute() if chosen.archive else None
     times, spans = (1, {"warm_s": 0.7, "measure_s": 2.5}) if chosen.quick else (3, {"warm_s": 1.5, "measure_s": 6.0})
-    about, not_measured = machine(), ["memory after 100,000 operations, QueryBoard on large Boards"]
-    has_sdk = Path(chosen.sdk).exists() and not chosen.worker_only
-    if not has_sdk:
+    parts = (chosen.only,) if chosen.only else PARTS
+    about = machine()
+    not_measured = [] if chosen.memory else ["memory over 100,000 operations (--memory 100000)"]
+    has_sdk = Path(chosen.sdk).exists() and "calls" in parts
+    if not has_sdk and "calls" in parts:
         not_measured.append(f"{SDK}: no Python with it; python3 -m venv .venv-mcp && .venv-mcp/bin/pip install mcp==2.3.0")
     base = Path(tempfile.mkdtemp(prefix="bench-", dir=chosen.dir))
     try:
-        ours, peers, workers, counted = [], [], [], 0
+        ours, peers, queries, workers, counted = [], [], [], [], 0
         for number in range(times):               # in turn, so that a busy minute meets both
             folder = base / str(number)
-            for name in ("calls", "worker"):
+            for name in parts:
                 (folder / name).mkdir(parents=True)
-            if not chosen.worker_only:
+            if "calls" in parts:
                 runs, rows = measure_calls(folder / "calls", archive, **spans)
                 ours.append(runs)
                 counted += rows
             if has_sdk:
                 peers.append(measure_sdk(chosen.sdk, **spans))
-            workers.append(measure_worker(folder / "worker", archive, **spans))
+            if "query" in parts:
+                queries.append(measure_query(folder / "query", archive, **spans))
+            if "worker" in parts:
+                workers.append(measure_worker(folder / "worker", archive, **spans))
         one_fsync = fsync_ms(base)
-        rows = [*(call_rows(ours, peers, counted) if ours else []), *worker_rows(workers)]
+        rows = [*(call_rows(ours, peers, counted) if ours else []), *(query_rows(queries) if queries else []),
+                *(worker_rows(workers) if workers else [])]
+        if chosen.memory:
+            (base / "memory").mkdir()
+            early, late = measure_memory(base / "memory", archive, chosen.memory)
+            rows.append(row(f"resident memory after {chosen.memory:,} calls", late, "MB", peer=f"after {chosen.memory // 10:,}", peer_value=early))
         rows.append(row("one 4 KiB write's fsync on this disk, median", one_fsync, "ms"))
     finally:
         shutil.rmtree(base, ignore_errors=True)

@@ -7,6 +7,8 @@ the rate is what that many honest clients get. An answer that is not what was as
 ends the run with an error; nothing is counted that was not checked.
 
 Modes   gateway  ApplyBatch asserting one new fact; view and strip read and checked
+        churn    ApplyBatch taking one fact back and asserting another, so that the Board stays as large
+        query    QueryBoard of the open root's nodes, on a Board that does not change
         sdk      tools/call of a tool that stores nothing; its text checked
         worker   an Agent's Action held, and its Worker's Poll, ClaimWork and ReportWork
 """
@@ -142,7 +144,7 @@ class BatchCaller(McpCaller):
         while self.facts < self.order["facts"]:
             count = min(SETUP_BATCH, self.order["facts"] - self.facts)
             body = await self.text("ApplyBatch", {"operations": [self._operation() for _ in range(count)]})
-            self.total = body["view"]["total"]
+            self.total, self.view = body["view"]["total"], body["view"]
         self.setup_calls = self.number
 
     def _operation(self) -> dict:
@@ -171,6 +173,32 @@ class BatchCaller(McpCaller):
         own, before = strip[0], strip[1]
         if own["tool"] != "ApplyBatch" or own["state"] != "done" or "summary" not in own or before["state"] != "done":
             raise Wrong(f"the strip does not tell of this call: {own!r}")
+
+
+class ChurnCaller(BatchCaller):
+    """One fact for another; `calls` counts, not a span."""
+
+    async def once(self) -> None:
+        operations = [self._operation()]
+        if self.newest:
+            operations.insert(0, {"op": "retract_node", "nodeId": self.newest})
+        body = await self.text("ApplyBatch", {"operations": operations})
+        self.total = body["view"]["total"]
+        if self.newest and self.total > self.order["facts"] + 20:
+            raise Wrong(f"the Board grew to {self.total} nodes")
+        self.newest = body["result"]["nodeIds"][-1]
+
+    newest = ""
+
+
+class QueryCaller(BatchCaller):
+    """Reads what a whole view may hold, 500 nodes; the Board has `facts` facts."""
+
+    async def once(self) -> None:
+        root = self.view["roots"][0]["root"]
+        body = await self.text("QueryBoard", {"selector": {"roots": [root]}, "include": ["nodes", "gaps", "taskStatus"]})
+        if body["view"]["total"] != self.total or len(body["view"]["nodes"]) != min(self.total, 500):
+            raise Wrong(f"{len(body['view']['nodes'])} nodes of {body['view']['total']}; {self.total} were expected")
 
 
 class SdkCaller(McpCaller):
@@ -236,7 +264,7 @@ class WorkerCaller(McpCaller):
             raise Wrong(repr(body)[:500])
 
 
-CALLERS = {"gateway": BatchCaller, "sdk": SdkCaller, "worker": WorkerCaller}
+CALLERS = {"gateway": BatchCaller, "churn": ChurnCaller, "query": QueryCaller, "sdk": SdkCaller, "worker": WorkerCaller}
 
 
 async def run(order: dict) -> dict:
@@ -247,19 +275,25 @@ async def run(order: dict) -> dict:
     begin = time.perf_counter()
     first, last = begin + order["warm_s"], begin + order["warm_s"] + order["measure_s"]
     times: list[float] = []
-    calls = 0
+    calls, most = 0, order.get("calls", 1 << 60)
 
     async def drive(caller) -> None:
         nonlocal calls
         now = time.perf_counter()
-        while now < last:
+        while now < last and calls < most:
             started = now
             await caller.once()
             calls += 1
+            if calls == order.get("tell_at"):
+                tell("told")
             now = time.perf_counter()
             if first <= started and now <= last:
                 times.append(now - started)
 
+    if "calls" in order:            # a count is asked for: no moment is worth telling
+        await asyncio.gather(*map(drive, callers))
+        tell("measured")
+        return {"calls": calls}
     watch = asyncio.ensure_future(tell_later(order["warm_s"], "measuring"))
     over = asyncio.ensure_future(tell_later(order["warm_s"] + order["measure_s"], "measured"))
     spent = time.process_time()
