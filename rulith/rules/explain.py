@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from rulith.rules import builtins, safety
+from rulith.rules.bodies import Join
 from rulith.rules.engine import Engine
 from rulith.rules.heads import RuleHead
 from rulith.rules.proofs import Computation, FunctionalConflict, Lack, Missing, Node, Support
@@ -66,15 +67,27 @@ def premises(engine: Engine, relation: Relation, key: Key) -> list[Fact]:
 
 def citing(engine: Engine, relation: Relation, key: Key) -> Iterator[Fact]:
     """The derived facts whose stored support cites this fact."""
-    for joined, _ in engine.uses_of(relation).values():
-        for head, part in joined:
-            shape = head.shapes[part.index]
-            assert shape is not None
-            row = shape.row(relation, key)
-            for found in engine.citers(head, part.slot).get(row, ()):  # type: ignore[union-attr]
-                support = head.relation.rows.get(found)
-                if support is not None and support[0] == head.number and support[part.slot] == row:  # type: ignore[union-attr]
-                    yield head.relation, found
+    for head, part in _readers(engine, relation):
+        shape = head.shapes[part.index]
+        assert shape is not None
+        row = shape.row(relation, key)
+        for found in engine.citers(head, part.slot).get(row, ()):
+            support = head.relation.rows.get(found)
+            if support is not None and support[0] == head.number and support[part.slot] == row:
+                yield head.relation, found
+
+
+def _readers(engine: Engine, relation: Relation) -> list[tuple[RuleHead, Join]]:
+    """The rule heads that join this relation's facts. After a rollback nobody has sorted them by stratum yet."""
+    if not engine.stale:
+        return [use for joined, _ in engine.uses_of(relation).values() for use in joined]  # type: ignore[misc]
+    found = []
+    for head in engine.heads.values():
+        for join in head.body.joins:
+            shape = head.shapes[join.index]
+            if shape is not None and shape.sign == relation.sign and set(shape.names) <= set(relation.names):
+                found.append((head, join))
+    return found
 
 
 def support_of(engine: Engine, relation: Relation, key: Key) -> Support | None:

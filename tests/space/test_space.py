@@ -144,3 +144,13 @@ def test_only_facts_that_hold_are_explained():
     with pytest.raises(Refused) as refused:
         space.explain(Atom.of("b", {"x": 9}))
     assert refused.value.code == "ATOM_ABSENT"
+
+
+def test_disputes_are_the_same_after_a_refused_batch():
+    """A past bug: who cites whom was read from rules sorted for the batch that was refused."""
+    space = board("F1 = up(s=a)", "F2 = not up(s=a)", "R: serve(s=?s) <- up(s=?s)", "R2: open(s=?s) <- serve(s=?s)")
+    before = outcome.state(space)
+    assert ["open", {"s": "a"}, "+", "derived", "disputed"] in before["facts"]
+    with pytest.raises(Refused):
+        tell(space, "R3: p(x=?x) <- q(x=?x), naf p(x=?x)")
+    assert outcome.state(space) == before
