@@ -166,8 +166,9 @@ class McpSurface:
         if message.method == "ping":
             try:
                 self.authority.check_writable()      # who waits for an outcome hears that none can be kept, and why
-            except Refused as refusal:
-                body = error_body(message.id, jsonrpc.INTERNAL_ERROR, "The gateway cannot commit.", _store_data(refusal.teaching))
+            except Refused:
+                data = _store_data(self.authority.turns.trouble)
+                body = error_body(message.id, jsonrpc.INTERNAL_ERROR, "The gateway cannot commit.", data)
                 return _json(503, body, [("mcp-session-id", session.id)])
             self.calls.acknowledge(session)
             meta = {**self._meta(session), "operations": self.calls.state_form(session)}

@@ -160,8 +160,10 @@ class BoardSession:
             return None
         verdict, _ = await self._exchange(mcp_client.ping(self._protocol_id()), PING_TIMEOUT_S, PING_TIMEOUT_S)
         if not isinstance(verdict, mcp_client.Answer):
+            if self.store_trouble:
+                return None              # told by who waits, once and not with each ping
             self._log(f"ping: {getattr(verdict, 'detail', verdict)}")
-            if isinstance(verdict, Lost) and not verdict.store:
+            if isinstance(verdict, Lost):
                 await self.reopen()
             return None
         meta = read_meta(verdict.result)
