@@ -19,7 +19,7 @@ from rulith.base.errors import Refused
 from rulith.base.ids import mint
 from rulith.base.limits import (BOARD_ANSWER_S, BOARD_LISTENS_MAX, BOARD_MESSAGE_BYTES_MAX, BOARD_SESSIONS_MAX, PROGRESS_EVERY_S)
 from rulith.gateway.board_server import BoardHost, tools_server
-from rulith.gateway.mcp import is_foreign_host, is_foreign_page
+from rulith.net.loopback import is_foreign_host, is_foreign_page
 from rulith.net.messages import Request, Response, StreamResponse
 from rulith.net.server import Server, serve
 from rulith.wire import jsonrpc, mcp_stateless

@@ -19,6 +19,7 @@ from rulith.base.ids import mint
 from rulith.base.limits import PROGRESS_EVERY_S
 from rulith.gateway.authority import Authority, token_hash
 from rulith.gateway.calls import ToolCalls
+from rulith.net.loopback import is_foreign_host, is_foreign_page  # noqa: F401  the gateway's other rooms take both from here
 from rulith.net.messages import Request, Response, StreamResponse
 from rulith.wire import jsonrpc
 from rulith.wire.mcp_server import (METHOD_NOT_FOUND, REFUSED_HERE, SERVED, SURFACE, Call, Rejected, Session, Sessions,
@@ -26,7 +27,6 @@ from rulith.wire.mcp_server import (METHOD_NOT_FOUND, REFUSED_HERE, SERVED, SURF
 from rulith.wire.sse import encode_event
 
 PATH = "/mcp"
-LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 def bearer(request: Request) -> str | None:
@@ -36,27 +36,6 @@ def bearer(request: Request) -> str | None:
         return None
     scheme, _, token = found[0].partition(" ")
     return token.strip() if scheme.lower() == "bearer" and token.strip() else None
-
-
-def is_foreign_page(request: Request) -> bool:
-    """Whether a browser page of another origin sent this (DNS rebinding); programs send no Origin."""
-    origin = request.headers.get("origin")
-    if origin is None:
-        return False
-    scheme, found, rest = origin.partition("://")
-    return not found or scheme not in ("http", "https") or _name_of(rest) not in LOOPBACK_NAMES
-
-
-def is_foreign_host(request: Request) -> bool:
-    """Whether the request was sent to a name that is not this machine's own (a rebound name, same origin)."""
-    return _name_of(request.headers.get("host") or "") not in LOOPBACK_NAMES
-
-
-def _name_of(authority: str) -> str:
-    """The host of HOST[:PORT]."""
-    if authority.startswith("[") and authority.endswith("]"):
-        return authority
-    return (authority.rpartition(":")[0] or authority).lower()
 
 
 class McpSurface:
