@@ -113,6 +113,7 @@ WHAT_IF_SET_MAX = 16             # facts retracted together before it gives up
 
 # `rulith board`, the server
 SPACES_MAX = 1_000
+SPACE_SCOPES_MAX = 64                # names that a Board may be found by
 BOARD_MESSAGE_BYTES_MAX = 8 * 2**20  # one message: a batch may bring a whole table
 BOARD_SESSIONS_MAX = 1_024           # of HTTP clients that opened by initialize; the longest unused one goes first
 BOARD_LISTENS_MAX = 256              # open listen streams

@@ -98,6 +98,8 @@ def main(argv: Sequence[str]) -> int:
         return EXIT_USAGE
     if options.files is not None:
         return board_programs.run_files(options.files, limits, as_json=options.as_json)
+    if options.port is None and sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write("This speaks MCP on stdin and stdout, for a host that starts it (docs/board-hosts.md); --http PORT serves HTTP.\n")
     db = options.db or next((os.environ[name] for name in DB_VARIABLES if os.environ.get(name)), None)
     try:
         status, is_closed = asyncio.run(_serve(BoardHost(SystemClock(), Path(db) if db else None, limits), options.port))

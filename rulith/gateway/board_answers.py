@@ -33,12 +33,15 @@ _ABOUT = {
 
 
 def told(text: str, data: Mapping[str, Any], args: Mapping[str, Any], hint: str = "") -> dict[str, Any]:
-    """A success: the text; with `format: "json"` the data, and its JSON as text."""
-    if args.get("format") != "json":
+    """A success: the text; with `format: "json"` the data, and its JSON as text.
+
+    Data that would be too much is left out with a word about it: what was done is done, and no refusal.
+    """
+    shown = compact_json(data) if args.get("format") == "json" else None
+    if shown is not None and len(shown.encode("utf-8")) > DATA_BYTES_MAX:
+        text, shown = f"(as JSON this answer is longer than {DATA_BYTES_MAX} bytes; ask for less)\n{text}", None
+    if shown is None:
         return {"content": [{"type": "text", "text": bounded(text, hint)}], "isError": False}
-    shown = compact_json(data)
-    if len(shown.encode("utf-8")) > DATA_BYTES_MAX:
-        raise Refused("resource_limit", what="the answer as JSON", value="longer", limit=f"{DATA_BYTES_MAX} bytes; ask for less, or as text")
     return {"content": [{"type": "text", "text": shown}], "structuredContent": dict(data), "isError": False}
 
 
@@ -75,7 +78,8 @@ def correct_shape(tool: Tool, refusal: Refused, arguments: object) -> dict[str, 
 
 def failed(tool: Tool) -> dict[str, Any]:
     """A fault of ours; the details went to stderr."""
-    teaching = f"{tool.name} failed inside rulith, and the Board is as it was. Details are in the server's log."
+    teaching = (f"{tool.name} failed inside rulith; details are in the server's log. "
+                "Read the Board with get_logic_context before you send it again.")
     return {"content": [{"type": "text", "text": f"error internal: {teaching}"}],
             "structuredContent": {"errorCode": "internal", "teaching": teaching, "correct": dict(tool.example)}, "isError": True}
 

@@ -120,9 +120,12 @@ def _touched(space: Space, result: BatchResult) -> Iterator[Atom]:
 
 def _after_text(space: Space, touched: Iterable[Atom]) -> str:
     """The Board after a change: all of it while it is small, else what the change touched."""
-    if space.program.base_count + space.program.derived_count <= WHOLE_FACTS_MAX:
-        return _context_text(space, {})
-    return context.brief(space, touched)
+    try:
+        if space.program.base_count + space.program.derived_count <= WHOLE_FACTS_MAX:
+            return _context_text(space, {})
+        return context.brief(space, touched)
+    except Refused as refusal:      # only showing it failed: the change is made, and no answer may say otherwise
+        return f"the Board cannot be shown: {refusal.happened}"
 
 
 def _batch_data(result: BatchResult) -> dict[str, Any]:

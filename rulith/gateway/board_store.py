@@ -18,7 +18,7 @@ from typing import Any
 from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Refused
 from rulith.base.ids import mint
-from rulith.base.limits import SPACES_MAX
+from rulith.base.limits import SPACE_LABEL_BYTES_MAX, SPACE_SCOPES_MAX, SPACES_MAX
 from rulith.board.space.space import Space
 from rulith.rules.program import Limits
 from rulith.store.ledger import Ledger
@@ -98,6 +98,11 @@ class Boards:
         return Moment(stamp(self._clock.wall_s()))
 
     def _make(self, args: Mapping[str, Any], moment: Moment) -> tuple[Any, dict | None, str]:
+        for name in ("id", "title"):
+            if len(args.get(name) or "") > SPACE_LABEL_BYTES_MAX:
+                raise Refused("resource_limit", what=f"the {name} of a Board", value=len(args[name]), limit=SPACE_LABEL_BYTES_MAX)
+        if len(args.get("scopes") or ()) > SPACE_SCOPES_MAX or any(len(scope) > SPACE_LABEL_BYTES_MAX for scope in args.get("scopes") or ()):
+            raise Refused("resource_limit", what="what `scopes` holds", value="more", limit=f"{SPACE_SCOPES_MAX} names of {SPACE_LABEL_BYTES_MAX}")
         space_id = args.get("id") or moment.mint("board_")
         if space_id in self.spaces:
             raise Refused("SPACE_ID_TAKEN", space=space_id)

@@ -186,3 +186,17 @@ def test_the_texts_of_the_parts_are_in_the_kernel_s_form(desk: Desk):
     for line in ("logic_context main: main", "goals: none", "- L1: line(item=a, qty=7, unit=1299) [asserted]",
                  "- derived:grand|value:10093: grand(value=10093) [derived]"):
         assert line in text
+
+
+def test_data_that_would_be_too_much_gives_way_to_text(desk: Desk):
+    """The batch is applied, so the answer is none that says it was refused."""
+    rows = [{"op": "declare_goal", "label": "g", "desired": [{"predicate": f"p{n}", "args": {"x": "y" * 900}}]} for n in range(400)]
+    answer = desk("update_working_memory", operations=rows, format="json")
+    assert not answer["isError"] and "structuredContent" not in answer and "ask for less" in answer["content"][0]["text"]
+
+
+def test_names_of_boards_are_bounded(desk: Desk):
+    assert desk.code("create_space", title="x" * 5_000) == "resource_limit"
+    assert desk.code("create_space", title="x", id="y" * 5_000) == "resource_limit"
+    assert desk.code("create_space", title="x", scopes=["s"] * 65) == "resource_limit"
+    assert desk.text("list_spaces") == "no spaces"
