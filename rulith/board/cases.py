@@ -189,8 +189,10 @@ def hold_case(state: BoardState, command: Mapping, at: str, *, lift: bool) -> di
         raise Refused("bad_command", problem=f"A hold is one of {', '.join(HOLDS)}, not {hold!r}")
     if case.status == CLOSED:
         raise Refused("case_closed", case=case.case_id, disposition=case.disposition)
-    if (hold in case.holds) != lift:
-        raise Refused("case_hold_stands" if hold in case.holds else "case_not_held", case=case.case_id, hold=hold)
+    if hold in case.holds and not lift:
+        raise Refused("case_hold_stands", case=case.case_id, hold=hold)
+    if hold not in case.holds and lift:
+        raise Refused("case_not_held", case=case.case_id, hold=hold)
     said = {name: command[name][:REASON_MAX] for name in ("by", "reason") if command.get(name)}
     holds = {name: case.holds[name] for name in case.holds if name != hold} if lift else {**case.holds, hold: {**said, "at": at}}
     state.put_case(replace(case, holds=holds or NO_HOLDS, status=PAUSED if holds else RUNNING))

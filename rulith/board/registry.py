@@ -32,7 +32,7 @@ AUTHORITY = {
     "add_source": PERSON, "remove_source": PERSON, "lock_tool": PERSON, "unlock_tool": PERSON,
     "install_release": PERSON, "set_device_grant": GATEWAY, "set_passphrase": SETUP_CODE,
     "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
-    "decide": PERSON, "close_case": PERSON, "pause_case": PERSON, "lift_hold": PERSON,
+    "decide": PERSON, "close_case": PERSON, "pause_case": PERSON, "lift_hold": PERSON, "withdraw_call": PERSON,
 }
 
 

@@ -21,6 +21,7 @@ from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX,
 from rulith.base.resources import shipped_bytes
 from rulith.gateway.authority import Authority
 from rulith.gateway.console_admin import BODIES as ADMIN_ROUTES, UPLOADS, ConsoleAdmin
+from rulith.gateway.console_cases import BODIES as CASE_BODIES, READS as CASE_READS, ConsoleCases
 from rulith.gateway.local_api import LocalApi, refused
 from rulith.gateway.mcp import is_foreign_host, is_foreign_page
 from rulith.gateway.passphrase import SignIn, SignIns, hash_passphrase, matches
@@ -37,6 +38,7 @@ FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": (
          "console.js": ("console/console.js", "text/javascript; charset=utf-8"),
          "views.js": ("console/views.js", "text/javascript; charset=utf-8"),
          "admin.js": ("console/admin.js", "text/javascript; charset=utf-8"),
+         "cases.js": ("console/cases.js", "text/javascript; charset=utf-8"),
          "setup.js": ("console/setup.js", "text/javascript; charset=utf-8"),
          "console.css": ("console/console.css", "text/css; charset=utf-8"),
          "icon.svg": ("icon.svg", "image/svg+xml")}
@@ -44,7 +46,7 @@ FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": (
 # route -> its body's members (text each, unless named in _WHOLE)
 BODIES = {"setup": ("code", "passphrase"), "sign-in": ("passphrase",), "sign-out": (),
           "decide": ("id", "verdict", "argumentDigest", "reason?"), "reconcile": ("agentId", "ordinal", "outcome", "reason"),
-          "isolate": ("connectionId",), "close-case": ("agentId", "caseId", "disposition", "reason")}
+          "isolate": ("connectionId",), **CASE_BODIES}
 _WHOLE = ("ordinal",)
 
 
@@ -54,10 +56,11 @@ class Console:
     setup_code   asked while no passphrase exists: () -> the code of this run, or None
     """
 
-    def __init__(self, authority: Authority, people: People, local: LocalApi, admin: ConsoleAdmin, *,
+    def __init__(self, authority: Authority, people: People, local: LocalApi, admin: ConsoleAdmin, cases: ConsoleCases, *,
                  setup_code: Callable[[], str | None]) -> None:
         self.authority = authority
         self._admin = admin
+        self._cases = cases
         self._people = people
         self._local = local
         self._setup_code = setup_code
@@ -81,6 +84,8 @@ class Console:
                 answer = await self._state(request)
             elif route == "admin" and request.method == "GET":
                 answer = self._administration(request)
+            elif route in CASE_READS and request.method == "GET":
+                answer = await self._read_cases(route, request)
             elif (route in BODIES or route in ADMIN_ROUTES) and request.method == "POST":
                 answer = await self._act(route, request)
             else:
@@ -126,14 +131,23 @@ class Console:
         state = self._local.snapshot()
         waiting = [row for row in state["operations"] if row["state"] == "needs_person"]
         return {"version": state["version"], "now": self.authority.now(), "decisions": state["decisions"],
-                "needsPerson": waiting, "agents": state["agents"], "cases": state["cases"],
+                "needsPerson": waiting, "agents": state["agents"],
                 "connections": [{**row, "leaseLeftS": self._people.lease_left_s(row["id"])} for row in state["connections"]]}
 
     def _administration(self, request: Request) -> Response:
         """What the sections of administration draw; for the cookie of a fresh sign-in only."""
+        self._check_reader(request)
+        return _no_store({"ok": True, "admin": self._admin.overview(f"http://{request.headers.get('host')}")})
+
+    def _check_reader(self, request: Request) -> None:
         if self._sign_ins.find(self._cookie(request)) is None:
             raise Refused("sign_in_required", minutes=int(SIGN_IN_FRESH_S // 60))
-        return _no_store({"ok": True, "admin": self._admin.overview(f"http://{request.headers.get('host')}")})
+
+    async def _read_cases(self, route: str, request: Request) -> Response:
+        """What the pages of Cases draw; for the cookie of a fresh sign-in only. A receipt comes bare, to be saved as it is."""
+        self._check_reader(request)
+        found = await self._cases.read(route, request.query)
+        return _no_store(found if route == "receipt" else {"ok": True, "now": self.authority.now(), **found})
 
     async def _administer(self, route: str, request: Request) -> Response:
         by = self._by(request)
@@ -163,8 +177,8 @@ class Console:
             result = self._people.decide(fields["id"], fields["verdict"], fields["argumentDigest"], fields["reason"].strip(), by)
         elif route == "reconcile":
             result = self._people.reconcile(fields["agentId"], fields["ordinal"], fields["outcome"], fields["reason"].strip(), by)
-        elif route == "close-case":
-            result = self._people.close_case(fields["agentId"], fields["caseId"], fields["disposition"], fields["reason"].strip(), by)
+        elif route in CASE_BODIES:
+            result = self._cases.run(route, fields, by)
         else:
             result = self._people.isolate(fields["connectionId"], by)
         await self.authority.settled()

@@ -39,8 +39,8 @@ class LocalApi:
         self.authority = authority
         self._calls = calls
         self._line = line
-        self._routes = {"state": self._state, "wait": self._wait, "case": self._case, "proof": self._proof,
-                        "why-not": self._why_not, "receipt": self._receipt, "capability": self._capability,
+        self._routes = {"state": self._state, "wait": self._wait, "case": self.case, "proof": self._proof,
+                        "why-not": self._why_not, "receipt": self.receipt, "capability": self._capability,
                         "ledger": self._ledger}
 
     def head_check(self, request: Request) -> Response | None:
@@ -145,7 +145,7 @@ class LocalApi:
         self.authority.registry.agent(agent_id)
         return agent_id, self.authority.agents[agent_id]
 
-    async def _case(self, query: dict[str, str]) -> dict:
+    async def case(self, query: dict[str, str]) -> dict:
         agent_id, state = self._agent(query)
         case_id = query.get("case", "")
         detail = state.board.case_detail(case_id, self.authority.policy(agent_id))
@@ -179,7 +179,7 @@ class LocalApi:
     async def _ledger(self, query: dict[str, str]) -> dict:
         return await check_ledger(self.authority)
 
-    async def _receipt(self, query: dict[str, str]) -> dict:
+    async def receipt(self, query: dict[str, str]) -> dict:
         agent_id, _ = self._agent(query)
         document = self.authority.receipt_document(agent_id, query.get("case", ""))
         if document is None:

@@ -1,9 +1,9 @@
-"""What a person does: decide, reconcile, isolate, close a Case. Each is judged by law and bound to what was shown.
+"""What a person does about calls: decide, reconcile, isolate. Each is judged by law and bound to what was shown.
 
 Promises: a verdict counts only for the exact bytes the decision is bound to; a
 reconciliation records effects and never a Worker's facts; isolation waits until the lease
-has lapsed; a Case closes as completed for nobody before it is certified, and for nobody
-while a call of it is open. `authority` is the statement of a sign-in; the Registry judges it.
+has lapsed. `authority` is the statement of a sign-in; the Registry judges it. What a
+person does to a whole Case stands in case_acts.py.
 
 Source  the design's rules on the person's authority and unknown effects (§5).
 """
@@ -15,7 +15,6 @@ from rulith.board.operations import NEEDS_PERSON, WAITING
 from rulith.board.registry import judge_authority
 from rulith.gateway.authority import Authority
 from rulith.gateway.calls import ToolCalls
-from rulith.gateway.receipts import TerminalReceipts
 from rulith.gateway.worker_line import WorkerLine
 
 OUTCOMES = {"happened": ("confirmed", True), "did_not": ("failed", False), "cannot_tell": ("unknown", None)}
@@ -23,9 +22,8 @@ REASON_CHARS_MAX = 500
 
 
 class People:
-    def __init__(self, authority: Authority, calls: ToolCalls, line: WorkerLine, receipts: TerminalReceipts) -> None:
+    def __init__(self, authority: Authority, calls: ToolCalls, line: WorkerLine) -> None:
         self.authority = authority
-        self._receipts = receipts
         self._calls = calls
         self._line = line
 
@@ -70,22 +68,6 @@ class People:
             "summary": f"A person looked and says it {_SAID[outcome]}: {said}"[:500], "by": name, "reason": said})
         self._calls.note_affected(agent_id, ordinal, moved.affected_cases)
         return {"agentId": agent_id, "ordinal": ordinal, "outcome": outcome}
-
-    def close_case(self, agent_id: str, case_id: str, disposition: str, reason: str, by: dict) -> dict:
-        """Close a Case on the word of a person, e.g. to have another opened in its place."""
-        name = judge_authority("close_case", by, passphrase_set=self.authority.registry.passphrase is not None)
-        self.authority.registry.agent(agent_id)
-        if not reason:
-            raise Refused("reason_required")
-        self._calls.expire_decision(agent_id)
-        state = self.authority.agents[agent_id]
-        running = state.operations.unresolved()
-        open_calls = [running.label] if running is not None and case_id in running.case_ids else []
-        result = self.authority.command_board(agent_id, {
-            "kind": "close_case", "root": state.board.case(case_id).root, "disposition": disposition,
-            "reason": reason[:REASON_CHARS_MAX], "obligations": open_calls, "by": name}).result
-        self._receipts.write(agent_id, case_id)
-        return result
 
     def lease_left_s(self, connection_id: str) -> int:
         """Whole seconds until `isolate` is possible; 0 when it is now."""

@@ -66,6 +66,10 @@ CODES: dict[str, tuple[str, str]] = {
         "Operation {ordinal} of this Agent is {state}, not waiting to be reconciled.",
         "Reload the Console; only an operation marked needs_person is settled by a person.",
     ),
+    "not_withdrawable": (
+        "Operation {ordinal} of this Agent is {state}, and only a call that no Worker has taken is withdrawn.",
+        "Reload the page and look again: a decision is rejected, a claimed call ends by itself or is settled by a person.",
+    ),
     "worker_line_live": (
         "The lease of Connection {connection} is still live, so its Worker may still be running a claimed call.",
         "Stop that Worker, or wait {seconds} s until its lease has lapsed, then isolate it.",
