@@ -15,7 +15,7 @@ from rulith.wire.contract import load_bundle, mcp_contract, wire_code, worker_su
 ROOT = Path(__file__).parents[2] / "rulith"
 TABLE = json.loads((ROOT.parent / "protocol" / "codes.json").read_text(encoding="utf-8"))
 # Raised where no peer hears them: while the process starts, or on the Worker's and the client's side of a shared module.
-NEVER_SENT = {"contract_missing", "contract_damaged", "settings_malformed", "lease_malformed", "stream_event_too_large",
+NEVER_SENT = {"contract_missing", "contract_damaged", "settings_malformed", "ledger_missing", "lease_malformed", "stream_event_too_large",
               "tool_manifest_builtin", "tool_manifest_invalid", "tool_manifest_unreadable"}
 
 
@@ -37,8 +37,10 @@ def sent() -> dict[str, str]:
     for path in sources():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refused" and node.args:
-                assert isinstance(node.args[0], ast.Constant), f"{path.name}:{node.lineno}: a code that no reader can see"
-                found.setdefault(node.args[0].value, path.name)
+                code = node.args[0]
+                for each in (code.body, code.orelse) if isinstance(code, ast.IfExp) else (code,):
+                    assert isinstance(each, ast.Constant), f"{path.name}:{node.lineno}: a code that no reader can see"
+                    found.setdefault(each.value, path.name)
             if isinstance(node, ast.Dict):
                 for key, value in zip(node.keys, node.values):
                     if isinstance(key, ast.Constant) and key.value == "errorCode" and isinstance(value, ast.Constant):
