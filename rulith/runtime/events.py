@@ -42,6 +42,9 @@ def shown(value: object) -> object:
     return {"text": data[:SHOWN_BYTES_MAX].decode("utf-8", "ignore"), "truncated": True, "totalBytes": len(data)}
 
 
+_STAGES = {"at_worker": " (it runs there)", "not_dispatched": " (no Worker has taken it yet)"}
+
+
 class TerminalLines:
     """Events as short lines for a person, on stderr."""
 
@@ -61,7 +64,8 @@ class TerminalLines:
         if type_ == "tool-result":
             return f"  ← {_result_words(fields)}"
         if type_ == "held-call":
-            return f"  … waiting: {flat(fields.get('label', ''), 160)} {fields.get('state', '')}"
+            return f"  … waiting for the Worker: {flat(fields.get('label', ''), 160)}{_STAGES.get(fields.get('stage'), '')}; " \
+                   f"at most {fields['atMostS']:g} s in all"
         if type_ == "propose" and fields.get("calls"):       # the last words of a turn are its result
             return f"  {flat(fields['say'], 400)}"
         if type_ == "case-open":

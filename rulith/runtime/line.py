@@ -32,6 +32,7 @@ class BoardLine:
         self._emit = emit
         self._sleep = sleep
         self._poll_s = poll_s
+        self._wait_s = reach.wait_s
         store = StoreWatch(reach.url, STORE_WAIT_S, clock=clock, log=log, tell=lambda text: emit("error", message=text))
         self._held = HeldCalls(self.session, Pace(reach.wait_s, poll_s), clock=clock, sleep=sleep, on_wait=self._tell_wait,
                                store=store)
@@ -84,7 +85,10 @@ class BoardLine:
             except LookupError:
                 return               # it was a request, and that is what acknowledges
 
-    def _tell_wait(self, answer: Answer) -> None:
-        own = next((entry for entry in answer.operations if entry.tool == answer.tool), None)
-        self._emit("held-call", cmd=answer.tool, label=own.label if own else answer.tool,
-                   state=own.state if own else answer.state or "running", stage=own.row.get("stage") if own else None)
+    def _tell_wait(self, tool: str, label: str, answer: Answer | None) -> None:
+        """Say that a call is held: by its answer, or before there is one."""
+        operations = () if answer is None else answer.operations
+        own = next((entry for entry in operations if entry.tool == tool), None)
+        state = own.state if own else (answer.state if answer else "") or "running"
+        self._emit("held-call", cmd=tool, label=own.label if own else label, state=state, stage=own.row.get("stage") if own else None,
+                   atMostS=self._wait_s)

@@ -19,9 +19,10 @@ from rulith.disk.home import Home
 from rulith.disk.locks import HeldLock, take_lock
 from rulith.disk.profiles import Profile, agent_secrets, find_profile, list_profiles, role_env, worker_secrets
 from rulith.local.gateway import LocalGateway, find_or_start_gateway
-from rulith.local.roles import line_is_free, start_worker
+from rulith.local.roles import KeptWorker, line_is_free
 from rulith.net.client import HttpClient
-from rulith.procs.roles import RoleProcess
+from rulith.procs.roles import Event
+from rulith.runtime.surface import flat
 
 WORKER_READY_S = 20.0
 # The model's key belongs to the service it was saved for.
@@ -51,7 +52,10 @@ def agent_environment(profile: Profile, environ: Mapping[str, str], url: str) ->
 
 
 class LocalHome:
-    """The home during one run. `prepare()` once, `end()` always."""
+    """The home during one run. `prepare()` once, `end()` always.
+
+    skips   calls that the Worker of this run would not run, each with its code and reason
+    """
 
     def __init__(self, home: Home, http: HttpClient, *, log: Callable[[str], None]) -> None:
         self._home = home
@@ -59,7 +63,8 @@ class LocalHome:
         self._log = log
         self._lock: HeldLock | None = None
         self._gateway: LocalGateway | None = None
-        self._worker: RoleProcess | None = None
+        self._worker: KeptWorker | None = None
+        self.skips: list[dict[str, str]] = []
 
     def profile_now(self, name: str | None) -> Profile | None:
         """The profile, when the home has any yet. Raises Refused profile_unknown, profile_ambiguous."""
@@ -107,10 +112,22 @@ class LocalHome:
             self._log(f"the profile {profile.name!r} has no Connection, so no Worker is started")
             return
         self._log("the profile's Worker is started for this run")
-        self._worker = await start_worker(self._home, profile, gateway.url, archive=archive)
+        self._worker = KeptWorker(self._home, profile, gateway.url, archive, on_event=self._hear_worker)
+        first = await self._worker.start()
         try:
-            await self._worker.wait_for_event("lease", WORKER_READY_S)
+            await first.wait_for_event("lease", WORKER_READY_S)
         except Refused as refusal:
             if refusal.code == "role_ended":
                 raise Refused("child_failed", role="Worker", said=f" ({refusal.happened})", log=str(self._home.logs)) from None
             self._log(f"the Worker has no lease yet; its calls wait for it ({refusal.happened})")
+
+    def _hear_worker(self, event: Event) -> None:
+        """Why the Worker leaves a call alone: without this the Agent only waits."""
+        if event.get("type") == "skip":
+            skip = {"code": flat(event.get("code", ""), 80), "reason": flat(event.get("reason", ""), 600)}
+            self.skips.append(skip)
+            self._log(f"  ! {skip_words(skip)}")
+
+
+def skip_words(skip: Mapping[str, str]) -> str:
+    return f"The Worker does not run it ({skip['code']}): {skip['reason']}"

@@ -20,7 +20,7 @@ from rulith.runtime.conversation import Conversation
 from rulith.runtime.driver import BoardDriver
 from rulith.runtime.events import Sink
 from rulith.runtime.line import BoardLine
-from rulith.runtime.local_home import LocalHome, take_agent_lock
+from rulith.runtime.local_home import LocalHome, skip_words, take_agent_lock
 from rulith.runtime.model import ModelClient
 from rulith.runtime.opening import CaseWanted
 from rulith.runtime.options import Options
@@ -146,6 +146,14 @@ class AgentRun:
 
     async def one_shot(self) -> RunResult:
         """The whole run. Raises Refused, Mismatch."""
+        result = await self._one_shot()
+        skips = [] if self._local is None else self._local.skips
+        if skips and result.exit not in (COMPLETED, NOTHING_TO_DO):
+            result.message += f" {skip_words(skips[-1])}"
+            result.facts["workerSkips"] = list(skips)
+        return result
+
+    async def _one_shot(self) -> RunResult:
         assert self._line is not None and self._settings is not None
         settings = self._settings
         if self._turns is None:

@@ -125,15 +125,15 @@ class BoardSession:
 
     # what may be asked
 
-    async def call(self, tool: str, arguments: dict) -> Answer:
-        """Call one tool once. Raises Mismatch, and Refused credential_rejected or connection_replaced."""
+    async def call(self, tool: str, arguments: dict, *, slow: Callable[[], None] = lambda: None) -> Answer:
+        """Call one tool once. `slow` is called when the gateway holds it for longer than one sign of life. Raises Mismatch, and Refused credential_rejected or connection_replaced."""
         if self._session_id is None and not await self.reopen():
             return _not_sent(tool, "there is no session with the gateway")
         request_id = mint_uuid()
         token = None if tool == "QueryBoard" else mcp_client.progress_token_of(request_id)
         message = mcp_client.call_tool(request_id, tool, arguments, progress_token=token)
         wait_s = max(self._reach.wait_s, self._reach.timeout_s)
-        verdict, ordinal = await self._exchange(message, self._reach.timeout_s, wait_s, token=token)
+        verdict, ordinal = await self._exchange(message, self._reach.timeout_s, wait_s, token=token, slow=slow)
         if isinstance(verdict, Unsent):
             self._log(f"{tool} was not sent: {verdict.detail}")
             return _not_sent(tool, verdict.detail)
@@ -210,14 +210,14 @@ class BoardSession:
         raise Refused("surface_answer", url=self._reach.url, step=step, problem=detail)
 
     async def _exchange(self, message: dict, timeout_s: float, wait_s: float, *, token: str | None = None,
-                        opening: bool = False) -> tuple[Verdict | Unsent, int | None]:
+                        opening: bool = False, slow: Callable[[], None] = lambda: None) -> tuple[Verdict | Unsent, int | None]:
         """Send one message and wait for what it comes to, with the ordinal that its progress named.
 
         Raises what ends this process: Mismatch, Refused credential_rejected, connection_replaced.
         """
         self.owes_acknowledgement = False
         reader = ReplyReader(message.get("id"), self._session_id, progress_token=token, is_initialize=opening)
-        patience = _Patience(self._clock, timeout_s, wait_s)
+        patience = _Patience(self._clock, timeout_s, wait_s, slow)
         headers = mcp_client.post_headers(self._reach.token, self._session_id)
         verdict: Verdict | Unsent
         try:
@@ -259,7 +259,9 @@ def store_words(said: str) -> str:
 class _Patience:
     """How long one wait may still take; own progress prolongs it up to the bound."""
 
-    def __init__(self, clock: Clock, timeout_s: float, wait_s: float) -> None:
+    def __init__(self, clock: Clock, timeout_s: float, wait_s: float, slow: Callable[[], None]) -> None:
+        self._slow = slow
+        self._signs = 0
         self.ordinal: int | None = None
         self.code = "response_timeout"
         self._clock = clock
@@ -276,6 +278,9 @@ class _Patience:
 
     def prolong(self, progress: Progress) -> None:
         self.ordinal = progress.ordinal or self.ordinal
+        self._signs += 1
+        if self._signs == 2:             # the first says that it was admitted, the second that it is still held
+            self._slow()
         wished = self._clock.monotonic_s() + self._timeout_s
         self.code = "response_wait_bound" if wished >= self._bound else "response_timeout"
         self._deadline = min(wished, self._bound)

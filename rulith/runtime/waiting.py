@@ -64,7 +64,7 @@ class HeldCalls:
     """Turns an answer that still waits into the best answer to be had."""
 
     def __init__(self, session: BoardSession, pace: Pace, *, clock: Clock, sleep: Callable[[float], Awaitable[None]],
-                 on_wait: Callable[[Answer], None], store: StoreWatch) -> None:
+                 on_wait: Callable[[str, str, Answer | None], None], store: StoreWatch) -> None:
         self._store = store
         self._session = session
         self._pace = pace
@@ -108,10 +108,10 @@ class HeldCalls:
         return rows
 
     async def _call(self, tool: str, arguments: dict) -> Answer:
-        before = self._session.last_strip
-        answer = await self._session.call(tool, arguments)
+        before, began_s = self._session.last_strip, self._clock.monotonic_s()
+        answer = await self._session.call(tool, arguments, slow=lambda: self._on_wait(tool, _label(tool, arguments), None))
         if answer.kind is Kind.LOST:
-            return await self._after_loss(answer, arguments, before)
+            return await self._after_loss(answer, arguments, before, began_s)
         if answer.kind is not Kind.HELD or answer.state != RUNNING:
             return answer
         own = own_entry(tool, answer.operations, before)
@@ -119,12 +119,12 @@ class HeldCalls:
             return _from_entry(answer, own, answer.body, None)
         if any(entry.has_result for entry in answer.operations) or answer.ordinal is None or not self._pace.wait_s:
             return answer
-        self._on_wait(answer)
-        return await self._watch(answer, own)
+        self._on_wait(tool, _label(tool, arguments), answer)
+        return await self._watch(answer, own, began_s)
 
     async def wait_until_free(self) -> StateRow | None:
         """Wait while any operation of this Agent runs; the row that still does not settle, or None."""
-        deadline = self._clock.monotonic_s() + self._pace.wait_s
+        deadline, is_told = self._clock.monotonic_s() + self._pace.wait_s, False
         while True:
             try:
                 rows = await self._ping()
@@ -133,20 +133,23 @@ class HeldCalls:
             waiting = [row for row in rows or () if row.state in UNRESOLVED]
             if rows is not None and (not waiting or waiting[0].state != RUNNING):
                 return waiting[0] if waiting else None
+            if waiting and not is_told:
+                is_told = True
+                self._on_wait(waiting[0].tool, f"{waiting[0].label}, admitted {waiting[0].at} by an earlier run", None)
             if self._clock.monotonic_s() + self._pace.poll_s > deadline:
                 return waiting[0] if waiting else None
             await self._sleep(self._pace.poll_s)
 
-    async def _after_loss(self, answer: Answer, arguments: dict, before: Sequence[Entry]) -> Answer:
+    async def _after_loss(self, answer: Answer, arguments: dict, before: Sequence[Entry], began_s: float) -> Answer:
         if answer.ordinal is not None and self._pace.wait_s:
-            self._on_wait(answer)
-            return await self._watch(answer, None)
+            self._on_wait(answer.tool, _label(answer.tool, arguments), answer)
+            return await self._watch(answer, None, began_s)
         if answer.tool == "ReadArtifact" and answer.code in READ_AGAIN_AFTER:
             return await self._session.call(answer.tool, arguments)
         return answer
 
-    async def _watch(self, answer: Answer, own: Entry | None) -> Answer:
-        deadline = self._clock.monotonic_s() + self._pace.wait_s
+    async def _watch(self, answer: Answer, own: Entry | None, began_s: float) -> Answer:
+        deadline = began_s + self._pace.wait_s
         row: StateRow | None = None
         while self._clock.monotonic_s() + self._pace.poll_s <= deadline:
             await self._sleep(self._pace.poll_s)
@@ -174,6 +177,11 @@ class HeldCalls:
                           "operations": read.body["operations"], "view": read.view}
             return Answer(answer.tool, Kind.HELD, entry_body, answer.ordinal, read.focused, None, read.operations)
         return _from_entry(answer, entry, read.body, read)
+
+
+def _label(tool: str, arguments: dict) -> str:
+    """A call as it is told of before the Board has named it."""
+    return f"{tool} {arguments.get('action', '')}".strip()
 
 
 def _from_entry(answer: Answer, own: Entry, position: dict, read: Answer | None) -> Answer:

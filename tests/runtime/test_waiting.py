@@ -215,4 +215,5 @@ def test_a_read_that_fails_after_the_wait_leaves_the_call_where_it_was(outcome):
 
 def test_the_wait_is_told(outcome, heard):
     outcome(Script(Held((7,), running()), [read(row("done", **recorded()))], [state("done")]))
-    assert heard.of("held-call") == [{"cmd": "ApplyAction", "label": LABEL, "state": "running", "stage": "at_worker"}]
+    assert heard.of("held-call") == [{"cmd": "ApplyAction", "label": LABEL, "state": "running", "stage": "at_worker",
+                                     "atMostS": 60.0}]
