@@ -50,29 +50,3 @@ def test_a_person_reads_the_exact_values_and_approves_them_by_keyboard(play, kit
         assert (await host.ping())[0]["stage"] == "not_dispatched"
 
     play(story, pollHoldMs=100)
-
-
-def test_a_person_cancels_an_open_case(play, kit):
-    async def story(world):
-        host = world.host()
-        await host.initialize()
-        case = await world.open_case(host)
-        async with playwright.async_playwright() as driver:
-            browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-            page = await browser.new_page()
-            await page.goto(f"http://127.0.0.1:{world.port}/console/")
-            await page.wait_for_selector("#code:focus")
-            await page.keyboard.type(world.gateway.setup_code)
-            await page.keyboard.press("Tab")
-            await page.keyboard.type("correct horse battery")
-            await page.keyboard.press("Enter")
-            await page.click(f"#cancel-{case['caseId']} summary")
-            await page.fill(f"#cancel-{case['caseId']}-reason", "the order was withdrawn")
-            await page.click("button:text('Cancel this Case')")
-            await page.wait_for_selector("#said:text('Cancelled')")
-            assert await page.locator(f"#cancel-{case['caseId']}").count() == 0
-            await browser.close()
-        about = world.gateway.authority.agents[world.profile.agent_id].board.case(case["caseId"])
-        assert (about.disposition, about.reason) == ("cancelled", "the order was withdrawn")
-
-    play(story, pollHoldMs=100)

@@ -4,6 +4,7 @@ import { agents, connections, sources } from "./setup.js";
 
 export const SECTIONS = [
   { id: "decisions", words: "Decisions" },
+  { id: "cases", words: "Cases" },
   { id: "capabilities", words: "Capabilities" },
   { id: "sources", words: "Sources" },
   { id: "tools", words: "Tools" },

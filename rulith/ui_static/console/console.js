@@ -1,8 +1,10 @@
 // The person's Console: one state, drawn whole. The token that proves a sign-in lives in this page's memory only.
 import { SECTIONS, section } from "./admin.js";
-import { console_, h, openCases, problem, signIn } from "./views.js";
+import { asked, cases, readOf } from "./cases.js";
+import { console_, h, problem, signIn } from "./views.js";
 
 const REFRESH_MS = 5000;
+const CASE_ACTS = { "close-case": true, "hold-case": true, "lift-hold": true, "withdraw-call": true };     // they use up the reason that was typed
 const KEPT = "textarea, select, input:not([type=password]):not([type=file])";
 const main = document.getElementById("main");
 const session = document.getElementById("session");
@@ -20,11 +22,16 @@ async function call(route, body) {
   return answer.json();
 }
 
+const parts = () => window.location.hash.slice(1).split("/").filter(Boolean).map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
+
 /** The section that the address names. */
 function place() {
-  const named = window.location.hash.slice(1);
+  const [named] = parts();
   return SECTIONS.some((row) => row.id === named) ? named : "decisions";
 }
+
+/** Which Cases, or which one, the address names below #cases. */
+const askedCases = () => asked(parts().slice(1));
 
 function drawSections() {
   const waiting = state.signedIn ? state.decisions.filter((row) => row.state === "pending").length + state.needsPerson.length : 0;
@@ -38,12 +45,14 @@ const still = (admin) => admin && { ...admin, connections: admin.connections.map
 
 function shown() {
   if (!state.signedIn) return `out${state.passphraseSet}`;
+  if (place() === "cases") return JSON.stringify([askedCases(), state.caseList, state.caseDetail, state.caseProblem]);
   if (place() !== "decisions") return JSON.stringify([place(), still(state.admin)]);
-  return JSON.stringify([state.decisions, state.needsPerson, openCases(state).map((row) => [row.caseId, row.status]), state.connections.map((row) => [row.id, row.line.state, row.leaseLeftS > 0])]);
+  return JSON.stringify([state.decisions, state.needsPerson, state.connections.map((row) => [row.id, row.line.state, row.leaseLeftS > 0])]);
 }
 
 function content() {
   if (!state.signedIn) return signIn(state.passphraseSet, act);
+  if (place() === "cases") return cases(askedCases(), state, work, set, act);
   return place() === "decisions" ? console_(state, act) : section(place(), state, work, set, act);
 }
 
@@ -69,11 +78,12 @@ function draw(force = false, blank = []) {
   if (again) again.focus(); else if (!state.signedIn) { const first = main.querySelector("[autofocus]"); if (first) first.focus(); }
 }
 
-/** Change what the person has begun, and draw; fields named in `blank` lose what was typed. */
-function set(changes, blank = []) {
+/** Change what the person has begun, and draw; fields named in `blank` lose what was typed; `again` reads it anew. */
+function set(changes, blank = [], again = false) {
   const leaves = "source" in changes && changes.source !== work.source;      // another Source, another form
   work = { ...work, ...changes };
   draw(true, leaves ? [...main.querySelectorAll(KEPT)].map((el) => el.id) : blank);
+  if (again) load().catch(() => {});
 }
 
 function take(answer) {
@@ -89,7 +99,8 @@ async function act(route, body, words = "") {
   try { answer = await call(route, body); } catch { answer = { ok: false, errorCode: "unreachable", teaching: "The gateway does not answer. Nothing is known to have been recorded; look again when it does." }; }
   if (answer.ok) {
     take(answer);
-    draw(true);
+    if (place() === "cases") await read().catch(() => {});
+    draw(true, route in CASE_ACTS ? [...main.querySelectorAll("textarea")].map((el) => el.id) : []);
     said.textContent = answer.result && answer.result.warning ? answer.result.warning : words;
     if (route === "sign-in" || route === "setup") load();
     return answer;
@@ -101,12 +112,18 @@ async function act(route, body, words = "") {
   return null;
 }
 
+/** What only the section on the page needs. */
+async function read() {
+  if (!state.signedIn || place() === "decisions") return;
+  const wanted = askedCases();
+  const answer = await call(place() === "cases" ? readOf(wanted, work) : "admin");
+  if (answer.ok) take({ ...answer, caseProblem: null });
+  else if (place() === "cases") take({ caseProblem: { ...answer, id: wanted.id } });
+}
+
 async function load() {
   take(await call("state"));
-  if (state.signedIn && place() !== "decisions") {
-    const answer = await call("admin");
-    if (answer.ok) take({ admin: answer.admin });
-  }
+  await read();
   draw();
 }
 

@@ -117,20 +117,6 @@ function connection(row, act) {
       onclick: () => { if (window.prompt(`Isolating ends the claim of a Worker that is gone; its running calls will need reconciling. Type the Connection's id to isolate it:\n${row.id}`) === row.id) act("isolate", { connectionId: row.id }, "Isolated."); } }, "Isolate"));
 }
 
-function openCase(row, state, act) {
-  const id = `cancel-${row.caseId}`;
-  const key = Object.entries(row.businessKey || {}).map(([name, value]) => `${name} ${value}`).join(", ");
-  return h("li", { class: "row" },
-    h("div", { class: "grow" }, h("h3", {}, `${row.caseType}${key ? " · " + key : ""}`),
-      h("span", { class: "quiet" }, `${nameOf(state.agents, row.agentId)}, ${row.status}, opened `, when(row.openedAt, state.now))),
-    h("details", { id }, h("summary", {}, "Cancel"),
-      field(`${id}-reason`, "Why it is cancelled", { rows: "2" }, "What its Actions did stays; its key may then be opened again, and what failed may be tried again."),
-      h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => act("close-case", { agentId: row.agentId, caseId: row.caseId, disposition: "cancelled",
-        reason: document.getElementById(`${id}-reason`).value }, "Cancelled. A receipt was written.") }, "Cancel this Case"))));
-}
-
-export const openCases = (state) => state.cases.filter((row) => row.status !== "closed");
-
 const SETTLED = { approved: "is-done", rejected: "is-bad", expired: "quiet", withdrawn: "quiet" };
 
 /** The signed-in page: what needs the person first, then the lines, then what was decided. */
@@ -143,8 +129,6 @@ export function console_(state, act) {
     h("section", { "aria-labelledby": "unknown" }, h("h2", { id: "unknown" }, "Calls whose effect is not known"),
       state.needsPerson.length ? h("ul", {}, state.needsPerson.map((row) => reconciliation(row, state, act))) : h("p", { class: "quiet" }, "None. A call whose Worker vanished while it ran shows here; it is never repeated by itself.")),
     h("section", { "aria-labelledby": "lines" }, h("h2", { id: "lines" }, "Connections"), h("ul", {}, state.connections.map((row) => connection(row, act)))),
-    h("section", { "aria-labelledby": "open" }, h("h2", { id: "open" }, "Open Cases"),
-      openCases(state).length ? h("ul", {}, openCases(state).map((row) => openCase(row, state, act))) : h("p", { class: "quiet" }, "None.")),
     h("section", { "aria-labelledby": "past" }, h("h2", { id: "past" }, "Decided"),
       settled.length ? h("ul", {}, settled.map((row) => h("li", { class: "row" }, h("span", { class: "grow" }, row.kind, " ", h("code", {}, row.action)),
         h("span", { class: SETTLED[row.state] }, row.state), when(row.by.length ? row.by[row.by.length - 1].at : row.expiresAt, state.now))))
