@@ -80,9 +80,9 @@ class Turns:
         if not self._is_due:
             self._is_due = True
             loop = asyncio.get_running_loop()
-            # Two hops: the first lets this turn finish, the second lets the handlers that
-            # the next look at the sockets woke join the same fsync.
-            loop.call_soon(loop.call_soon, self._commit)
+            # Three hops: the first lets this turn finish, the second lets the next look at the
+            # sockets read what came, the third lets the handlers it woke join the same fsync.
+            loop.call_soon(loop.call_soon, loop.call_soon, self._commit)
 
     def _commit(self) -> None:
         if not self._touched:
