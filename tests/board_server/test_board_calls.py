@@ -233,6 +233,13 @@ def test_a_claimed_finding_or_a_rule_that_proves_nothing_keeps_a_task_open(desk:
     assert shut(desk) == {"asserted_finding", "vacuous_rule"}
 
 
+def test_a_leaf_may_be_called_like_what_it_tests(desk: Desk):
+    desk.text("declare_task", root="invoice", leaves=[{"node": "grand", "acceptance": GRAND}])
+    desk.do(*INVOICE, {"op": "record_result", "label": "done", "evidenceRefs": ["derived:grand|value:10093"]})
+    assert "vacuous_rule" not in desk.text("board_critique")
+    assert desk.data("complete_task", root="invoice")["completed"]
+
+
 ATTEMPTS = [
     {"op": "retract_node", "nodeId": "@acceptance"}, {"op": "revise_fact", "nodeId": "@acceptance", "predicate": "acceptance", "args": {"node": "total", "test": "x"}},
     {"op": "retract_node", "nodeId": "@committed_acceptance"}, {"op": "retract_node", "nodeId": "@rule"},
