@@ -9,7 +9,9 @@ from __future__ import annotations
 import pytest
 
 from rulith.base.errors import Refused
-from rulith.base.limits import SPACE_EVIDENCE_MAX, SPACE_LABEL_BYTES_MAX, SPACE_OPERATIONS_MAX, SPACE_TEXT_BYTES_MAX
+from rulith.base.limits import (
+    SPACE_EVIDENCE_MAX, SPACE_LABEL_BYTES_MAX, SPACE_NODES_MAX, SPACE_OPERATIONS_MAX, SPACE_TEXT_BYTES_MAX,
+)
 from rulith.board.space.nodes import BatchOptions
 from rulith.board.space.operations import OPERATIONS
 from tests.space.short import AT, board, everything, facts, tell
@@ -65,6 +67,16 @@ def test_evidence_is_bounded():
         with pytest.raises(Refused) as refused:
             tell(space, {**FACT, "evidenceRefs": refs})
         assert refused.value.code == "resource_limit"
+
+
+def test_nodes_are_bounded(monkeypatch):
+    space = board("F1 = p(x=1)")
+    monkeypatch.setattr("rulith.board.space.change.SPACE_NODES_MAX", 2)
+    before = everything(space)
+    with pytest.raises(Refused) as refused:
+        tell(space, "F2 = p(x=2)", "F3 = p(x=3)")
+    assert refused.value.code == "resource_limit" and everything(space) == before
+    assert SPACE_NODES_MAX == 200_000
 
 
 def test_a_batch_is_bounded():

@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from rulith.base.errors import Refused
 from rulith.base.limits import SPACE_NODES_MAX
+from rulith.board.space.founding import unfounded
 from rulith.board.space.nodes import (
     ACTION, ARCHIVED, AXIOM, DERIVED_PREFIX, FACT, GOAL, HIDDEN, HYPOTHESIS, OPEN, SETTLED_TYPES, SHOWN,
-    VERIFIED, ActionSpec, Mint, Node, Total, derived_id, read_derived_id,
+    VERIFIED, ActionSpec, Mint, Node, Total, derived_id, members_atom, read_derived_id,
 )
 from rulith.board.space.vocabulary import grown, is_ground, names_of, patterns_of, spoken_by
 from rulith.rules.builtins import BUILTINS
@@ -339,23 +341,22 @@ class Change:
         return delta
 
     def settle(self) -> None:
-        """Close; withdraw aggregates that no longer stand on what they pinned; judge the hypotheses."""
+        """Close; withdraw aggregates that no longer stand on what they pinned, or only on themselves; judge the hypotheses."""
         if self.is_settled:
             return
         self.close()
-        while stale := self.stale_totals():
+        while stale := self.stale_totals() or unfounded(self):
             self.moved = {}
             for node_id in stale:
                 self.withdraw(node_id)
             self.close()
-        for node_id in list(self.space.by_type.get(HYPOTHESIS, ())):
-            node = self.space.nodes[node_id]
-            if node_id in self.space.unusable and node.status == ARCHIVED:
+        for node in self._in_order(self.space.by_type.get(HYPOTHESIS, ())):
+            if node.status == ARCHIVED:
                 continue
             status = self.space.verdict(node)
             if status != node.status:
                 self.replace(node, status=status)
-                self.verdicts[node_id] = status
+                self.verdicts[node.id] = status
         self.is_settled = True
 
     def stale_totals(self) -> list[str]:
@@ -369,7 +370,11 @@ class Change:
                     continue
                 if space.program.holds(atom) != (atom in family.pins):
                     found[node.id] = None
-        return list(found)
+        return [node.id for node in self._in_order(found)]
+
+    def _in_order(self, ids: Iterable[str]) -> list[Node]:
+        """The nodes in board order, whatever order a rollback left the books in."""
+        return sorted((self.space.nodes[node_id] for node_id in ids), key=attrgetter("seq"))
 
     def derived_changes(self) -> tuple[dict[Atom, None], dict[Atom, None]]:
         """Derived atoms that are new and those that are gone, net over all closings."""
@@ -412,14 +417,6 @@ def supplied_by(node: Node) -> list[str]:
     if isinstance(semantic, ActionSpec):
         return list(dict.fromkeys(e.predicate for e in semantic.effects if not e.negated and e.predicate not in BUILTINS))
     return []
-
-
-def members_atom(node_id: str, total: Total) -> Atom:
-    """The hidden premise that stands for an aggregate's members."""
-    args: Mapping[str, Any] = {"family": total.family, "node": node_id, "value": total.value}
-    if total.group_by:
-        args = {**args, "group": total.group}
-    return Atom(HIDDEN, tuple((name, args[name]) for name in sorted(args)))
 
 
 def family_rule(total: Total) -> Rule:

@@ -75,8 +75,8 @@ def _no_way(space: Space, desired: Iterable[Literal]) -> str:
 
 def _concluded(space: Space, literal: Literal) -> Iterator[tuple[str, ...]]:
     """The argument names with which rules, aggregates and actions bring about the predicate."""
-    for node_id in space.suppliers.get(literal.predicate, ()):
-        for pattern in patterns_of(space.nodes[node_id]):
+    for node in hints.suppliers_of(space, literal.predicate):
+        for pattern in patterns_of(node):
             if pattern.predicate == literal.predicate and pattern.negated == literal.negated:
                 yield names_of(pattern)
 

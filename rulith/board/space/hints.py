@@ -85,17 +85,21 @@ def _need(lack: Lack) -> Need:
     return Need(lack.rule_id, lack.label, missing, have, () if missing else failing, "" if missing else lack_text(lack))
 
 
+def suppliers_of(space: Space, predicate: str) -> list[Node]:
+    """Rules, aggregates and actions that bring about a predicate, in board order."""
+    return sorted((space.nodes[node_id] for node_id in space.suppliers.get(predicate, ())), key=attrgetter("seq"))
+
+
 def _stale_totals(space: Space, wanted: Literal) -> list[Need]:
     """Aggregates into the predicate that conclude nothing: withdrawn, or without an exact value."""
     found = []
-    for node_id in space.suppliers.get(wanted.predicate, ()):
-        node = space.nodes[node_id]
+    for node in suppliers_of(space, wanted.predicate):
         total = node.semantic
         if not isinstance(total, Total) or wanted.negated or not (total.withdrawn or total.head is None):
             continue
         why = "its source facts changed; derive it again" if total.withdrawn else \
             f"the {total.kind} of {len(total.members)} members of {total.source}.{total.value_arg} leaves the exact range"
-        found.append(Need(node_id, node.label, (), (), (), f"aggregate {node_id}: {why}"))
+        found.append(Need(node.id, node.label, (), (), (), f"aggregate {node.id}: {why}"))
     return found
 
 
@@ -105,8 +109,7 @@ def producible_via(space: Space, desired: Iterable[Literal]) -> list[Producer]:
     for wanted in desired:
         if wanted.negated or space.held(wanted):
             continue
-        nodes = sorted((space.nodes[node_id] for node_id in space.suppliers.get(wanted.predicate, ())), key=attrgetter("seq"))
-        for node in nodes:
+        for node in suppliers_of(space, wanted.predicate):
             if node.type != ACTION:
                 continue
             spec: ActionSpec = node.semantic  # type: ignore[assignment]
