@@ -64,12 +64,12 @@ function one(place, state, act) {
   if (!detail || detail.case.caseId !== place.id) return [back, h("p", { class: "quiet", role: "status" }, "Loading the Case…")];
   const row = { ...detail.case, agentId: detail.agentId, waits: detail.waits && detail.waits.state };
   const live = row.status !== "closed";
-  return [back, heading(row, detail, state),
+  return [back, heading(row, detail, state), holds(row, state, act),
     live && detail.waits ? openCall(detail, state, act) : null,
     goals(detail), missing(detail),
     live ? tried(detail, state) : null,
     calls(detail, state),
-    live ? [hold(row, state, act), end(row, detail, act)] : null];
+    live ? [hold(row, act), end(row, detail, act)] : null];
 }
 
 function heading(row, detail, state) {
@@ -80,7 +80,7 @@ function heading(row, detail, state) {
     h("p", { class: "mono quiet" }, row.caseId),
     row.status === "closed" ? [
       h("p", {}, `Closed as ${row.disposition} by ${row.closedBy || "its Agent"}${row.reason ? `: ${row.reason}` : ""}, `, when(row.closedAt, state.now), "."),
-      detail.receipt ? h("p", {}, h("a", { href: `api/receipt?${file}`, download: `receipt-${row.caseId}.json` }, "Save the Terminal Receipt")) : null] : null);
+      detail.receipt ? h("p", { class: "act" }, h("a", { href: `api/receipt?${file}`, download: `receipt-${row.caseId}.json` }, "Save the Terminal Receipt")) : null] : null);
 }
 
 const DO_FIRST = {
@@ -101,19 +101,27 @@ function openCall({ waits }, state, act) {
       : waits.next !== "wait" ? h("p", {}, h("a", { href: "#decisions" }, waits.next === "decide" ? "Go to the decision" : "Go and settle it")) : null);
 }
 
+/** An atom without its Capability's name; the whole of it goes into the title. */
+const atomText = (text) => h("code", { title: text }, text.replace(/^([\w-]+\.)+(?=\w+\()/, ""));
+
+function lack(gap) {
+  if (!gap.missing || !gap.missing.length) return h("p", { class: "quiet" }, gap.text);
+  return [h("p", { class: "quiet" }, "Missing:"), h("ul", { class: "inner" }, gap.missing.map((text) => h("li", {}, atomText(text)))),
+    gap.via && gap.via.length ? h("p", { class: "quiet" }, `Could come from ${gap.via.map(short).join(", ")}.`) : null];
+}
+
 function goals(detail) {
   const certified = detail.case.certified;
   return h("section", { "aria-labelledby": "goals" }, h("h2", { id: "goals" }, "Goals"),
     h("p", {}, h("span", { class: certified ? "is-done" : "quiet" }, certified ? "● certified" : "○ not certified")),
     detail.tree.length ? h("ul", { class: "inner" }, detail.tree.map((leaf) => h("li", { "data-met": String(leaf.met) }, h("span", { class: leaf.met ? "is-done" : "quiet" }, leaf.met ? `● met, ${leaf.tier}` : "○ open"), ` ${leaf.goal}`,
-      !leaf.met && (leaf.gap || leaf.lacks) ? h("p", { class: "quiet" }, leaf.lacks || leaf.gap.text) : null))) : h("p", { class: "quiet" }, "No goal was declared."));
+      leaf.met ? null : leaf.lacks ? h("p", { class: "quiet" }, leaf.lacks) : leaf.gap ? lack(leaf.gap) : null))) : h("p", { class: "quiet" }, "No goal was declared."));
 }
 
+/** What stands in the way beside the goals themselves. */
 function missing(detail) {
-  const rows = detail.gaps.filter((gap) => gap.kind !== "leaf_gap" || (gap.missing && gap.missing.length));
-  return rows.length ? h("section", { "aria-labelledby": "missing" }, h("h2", { id: "missing" }, "What is missing"),
-    h("ul", { class: "inner" }, rows.map((gap) => h("li", {}, gap.text, (gap.missing || []).map((text) => h("p", {}, h("code", {}, text))),
-      gap.via && gap.via.length ? h("p", { class: "quiet" }, `Could come from ${gap.via.map(short).join(", ")}.`) : null)))) : null;
+  const rows = detail.gaps.filter((gap) => gap.kind !== "leaf_gap");
+  return rows.length ? h("section", { "aria-labelledby": "missing" }, h("h2", { id: "missing" }, "What else is missing"), h("ul", { class: "inner" }, rows.map((gap) => h("li", {}, h("p", {}, gap.text), lack({ ...gap, text: "" }))))) : null;
 }
 
 const givenText = (args) => Object.entries(args).map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ");
@@ -128,17 +136,23 @@ const calls = (detail, state) => h("section", { "aria-labelledby": "calls" }, h(
     h("span", { class: "grow", title: row.label }, h("code", {}, row.action ? short(row.action) : row.tool), row.summary || row.reason ? h("p", { class: "quiet" }, row.reason || row.summary) : null),
     mark(row.state), when(row.at, state.now)))) : h("p", { class: "quiet" }, "None."));
 
-function hold(row, state, act) {
+function holds(row, state, act) {
+  return row.holds.map((each) => {
+    const id = `lift-${each.hold}-${row.caseId}`;
+    return h("section", { class: "card", "aria-label": `Hold by ${each.hold}` },
+      h("p", {}, h("strong", {}, `On hold by ${each.by || each.hold}`), " since ", when(each.at, state.now), each.reason ? `: ${each.reason}` : "."),
+      field(id, "Why it is lifted", { rows: "2" }),
+      h("div", { class: "buttons" }, h("button", { type: "button", class: "primary", onclick: () => act("lift-hold", { agentId: row.agentId, caseId: row.caseId, hold: each.hold, reason: document.getElementById(id).value }, "The hold is lifted. Run the Agent again to go on.") }, "Lift this hold")));
+  });
+}
+
+function hold(row, act) {
+  if (row.holds.some((each) => each.hold === "operator")) return null;
   const id = `hold-${row.caseId}`;
-  const reason = () => document.getElementById(id).value;
-  const mine = row.holds.some((each) => each.hold === "operator");
-  return h("section", { "aria-labelledby": "hold" }, h("h2", { id: "hold" }, row.holds.length ? "On hold" : "Hold"),
-    row.holds.map((each) => h("div", { class: "card" },
-      h("p", {}, `Held by ${each.by || each.hold} since `, when(each.at, state.now), each.reason ? `: ${each.reason}` : "."),
-      h("div", { class: "buttons" }, h("button", { type: "button", class: "primary", onclick: () => act("lift-hold", { agentId: row.agentId, caseId: row.caseId, hold: each.hold, reason: reason() }, "The hold is lifted. Run the Agent again to go on.") }, "Lift this hold")))),
-    mine ? null : h("p", {}, "While a Case is held, nothing new begins in it and no Agent writes to it; what a Worker has begun goes on and is recorded."),
-    field(id, row.holds.length ? "Why it is lifted" : "Why it is held", { rows: "2" }),
-    mine ? null : h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => act("hold-case", { agentId: row.agentId, caseId: row.caseId, reason: reason() }, "The Case is on hold.") }, "Hold this Case")));
+  return h("section", { class: "stack", "aria-labelledby": "hold" }, h("h2", { id: "hold" }, "Hold this Case"),
+    h("p", {}, "While a Case is held, nothing new begins in it and no Agent writes to it; what a Worker has begun goes on and is recorded."),
+    field(id, "Why it is held", { rows: "2" }, "The Agent is told so."),
+    h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => act("hold-case", { agentId: row.agentId, caseId: row.caseId, reason: document.getElementById(id).value }, "The Case is on hold.") }, "Hold it")));
 }
 
 const DISPOSITIONS = [
@@ -150,7 +164,7 @@ function end(row, detail, act) {
   const id = (name) => `end-${name}-${row.caseId}`;
   const value = (name) => document.getElementById(id(name)).value;
   const choices = detail.case.certified ? [["completed", "completed: every goal is certified"], ...DISPOSITIONS] : DISPOSITIONS;
-  return h("section", { "aria-labelledby": "end" }, h("h2", { id: "end" }, "End this Case"),
+  return h("section", { class: "stack", "aria-labelledby": "end" }, h("h2", { id: "end" }, "End this Case"),
     detail.waits ? h("p", { class: "quiet" }, "Possible once the open call above is settled.") : h("form", { onsubmit: (event) => {
       event.preventDefault();
       const typed = document.getElementById(id("name"));
