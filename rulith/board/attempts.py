@@ -44,6 +44,15 @@ def attempt(case: Case, action: str, args: Mapping) -> Mapping | None:
     return case.attempts.get(key_of(action, args)) if case.attempts else None
 
 
+def by_action(case: Case) -> dict[str, tuple[tuple[str, Mapping], ...]]:
+    """Action -> its attempts in the Case; equal values mean that nothing new was tried with it."""
+    found: dict[str, tuple[tuple[str, Mapping], ...]] = {}
+    for key, ended in case.attempts.items():
+        action = json.loads(key)[0]
+        found[action] = (*found.get(action, ()), (key, ended))
+    return found
+
+
 def listed(case: Case) -> list[dict]:
     """Every attempt of the Case: {action, args, state, reason, at}, oldest first."""
     found = []

@@ -18,6 +18,7 @@ from itertools import chain
 from rulith.base.errors import Refused
 from rulith.base.limits import VIEW_NODES_QUERY_MAX
 from rulith.board.actions import action_row
+from rulith.board.attempts import by_action
 from rulith.board.batch import rule_permission
 from rulith.board.cases import is_certified, leaves
 from rulith.board.gaps import case_gaps
@@ -196,12 +197,16 @@ class Viewer:
     def _actions(self, live: Sequence[Case], policy: Policy, profile: Mapping | None) -> list[dict]:
         running = tuple(case for case in live if case.status == RUNNING)
         paused = bool(live) and not running
+        # Of a running Case a row depends on what never changes while it runs, and on what was tried with this Action.
+        ids = tuple(case.case_id for case in running)
+        tried = [self.state.cached(("tried", case.case_id), (case,), lambda case=case: by_action(case)) if case.attempts else {}
+                 for case in running]
         found = []
         for spec in self._offered(live):
             if not _sees(profile, "capabilities", spec.id.rpartition(".")[0]) and spec.release:
                 continue
             read = tuple(literal.predicate for literal in spec.preconditions)
-            needs = (spec, running, paused, self.state.versions_of(read), policy.version)
+            needs = (spec, ids, tuple(each.get(spec.id) for each in tried), paused, self.state.versions_of(read), policy.version)
             found.append(self.state.cached(("action", spec.id), needs,
                                            lambda spec=spec: action_row(self.state, spec, running, paused, policy)))
             if len(found) == ACTIONS_MAX:
