@@ -265,7 +265,7 @@ def main() -> int:
     parser.add_argument("--memory", metavar="N", type=int, default=0, help="also let N calls pass and tell how memory grew")
     chosen = parser.parse_args()
     archive = chosen.archive.absolute() if chosen.archive else None
-    times, spans = (1, {"warm_s": 0.7, "measure_s": 2.5}) if chosen.quick else (3, {"warm_s": 1.5, "measure_s": 6.0})
+    times, spans = (1, {"warm_s": 0.6, "measure_s": 2.0}) if chosen.quick else (3, {"warm_s": 1.5, "measure_s": 6.0})
     parts = (chosen.only,) if chosen.only else PARTS
     about = machine()
     not_measured = [] if chosen.memory else ["memory over 100,000 operations (--memory 100000)"]
