@@ -189,6 +189,11 @@ class Program:
         return self._engine.steps
 
     @property
+    def rules_version(self) -> int:
+        """Moves whenever a closing meets other rules than the one before; answers about rules may be cached by it."""
+        return self._engine.uses_version
+
+    @property
     def restored(self) -> int:
         """Rows put back by rollbacks so far; indexes over them are built anew when next read."""
         return self._engine.restored

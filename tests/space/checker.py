@@ -17,6 +17,8 @@ def problems(proof, model, above=()):
     if proof.marker == "asserted":
         stated = any(node["kind"] == "fact" and node["fact"] == claim for node in model.nodes.values())
         return [] if stated and not proof.children else [f"{name} is a leaf that nobody stated"]
+    if proof.marker == "effect":
+        return [] if _produced(claim, proof, model) and not proof.children else [f"{name} is no product of {proof.via}"]
     cited = [claim_of(child) for child in proof.children]
     node = model.nodes.get(proof.via) or next((n for n in model.nodes.values() if n["kind"] == "total" and n["head"] == claim and n["live"]), None)
     if node is None:
@@ -25,6 +27,14 @@ def problems(proof, model, above=()):
     for child in proof.children:
         found += problems(child, model, (*above, claim))
     return found
+
+
+def _produced(claim, proof, model):
+    """Does the action it names have such an effect, and is there a statement that rests on that action?"""
+    node = model.nodes.get(proof.via)
+    return (node is not None and node["kind"] == "action"
+            and any(extend(effect, claim, {}) is not None and not effect.negated for effect in node["effects"])
+            and any(one["kind"] == "fact" and one["fact"] == claim and one["refs"] == [proof.via] for one in model.nodes.values()))
 
 
 def _total(name, claim, cited, node):

@@ -7,6 +7,7 @@ closure's referee too. Batches hold at most one aggregate, the last operation.
 from __future__ import annotations
 
 import copy
+import itertools
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -116,6 +117,7 @@ class Model:
             args = {operation["into"]["valueArg"]: value, **({by: key} if by else {})}
             head = None if value is None else (operation["into"]["predicate"], False, frozenset(args.items()))
             self.nodes[name, key] = {"kind": "total", "family": name, "refs": [], "source": operation["source"]["predicate"], "by": by,
+                                     "into": operation["into"]["predicate"],
                                      "group": key, "members": members, "head": head, "live": True}
 
     def total(self, operation, members):
@@ -154,11 +156,38 @@ class Model:
 
     def settle(self):
         self.held = self.close()
-        while stale := [node for node in self.nodes.values()
-                        if node["kind"] == "total" and node["live"] and self.members_now(node) != node["members"]]:
+        while stale := [node for node in self.live() if self.members_now(node) != node["members"]] or self.unfounded():
             for node in stale:
                 node["live"] = False
             self.held = self.close()
+
+    def live(self):
+        return [node for node in self.nodes.values() if node["kind"] == "total" and node["live"]]
+
+    def unfounded(self):
+        """Totals that hold only by what they bring about: put back one after another, they find no ground."""
+        reach = self.reach()
+        waiting = [node for node in self.live() if node["head"] is not None and node["source"] in reach[node["into"]]]
+        for node in waiting:
+            node["live"] = False
+        while ready := [node for held in [self.close()] for node in waiting if not node["live"] and node["members"] <= held]:
+            for node in ready:
+                node["live"] = True
+        missing = [node for node in waiting if not node["live"]]
+        for node in missing:
+            node["live"] = True
+        return missing
+
+    def reach(self):
+        """predicate -> itself and all that may follow from it."""
+        pairs = {(body.predicate, head.predicate) for node in self.nodes.values() if node["kind"] == "rule"
+                 for body in node["clause"].when for head in node["clause"].then}
+        pairs |= {(node["source"], node["into"]) for node in self.nodes.values() if node["kind"] == "total"}
+        found = {name: {name} for pair in pairs for name in pair}
+        for _ in list(found):
+            for (body, head), seen in itertools.product(pairs, found.values()):
+                seen |= {head} if body in seen else set()
+        return found
 
     def holds(self, literal):
         if any(is_var(value) for _, value in literal.args):

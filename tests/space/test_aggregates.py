@@ -221,3 +221,20 @@ def test_a_copy_keeps_what_was_pinned():
     assert facts(copied)[-1:] == ["total(shop=w, v=7)[d]"]
     assert facts(space)[-2:] == ["total(shop=e, v=15)[d]", "total(shop=w, v=7)[d]"]
     assert space.updated_at == AT
+
+
+def test_a_total_that_only_itself_keeps_alive_goes():
+    space = board("F = p(x=1)", "R: p(x=1) <- t(v=?v)", aggregate("T", "count", "p", None, "t"))
+    assert facts(space) == ["p(x=1)[a]", "t(v=1)[d]"]
+    result = tell(space, {"op": "retract_node", "nodeId": "F"})
+    assert facts(space) == [] and result.withdrawn == ("T",)
+
+
+def test_a_total_whose_member_has_other_ground_stays_and_no_proof_runs_in_a_circle():
+    space = board("F: p(x=1) <- on(x=?x)", "G: p(x=1) <- off(x=?x)", "ON = on(x=1)", "OFF = off(x=1)",
+                  "R: p(x=1) <- t(v=?v)", aggregate("T", "count", "p", None, "t"))
+    tell(space, {"op": "retract_node", "nodeId": "ON"})
+    proof = space.explain(Atom.of("t", {"v": 1}))
+    assert [child.via for child in proof.children] == ["G"]
+    tell(space, {"op": "retract_node", "nodeId": "OFF"})
+    assert facts(space) == []

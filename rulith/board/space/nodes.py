@@ -226,6 +226,14 @@ class FactView:
         return derived_id(self.atom) if self.node is None else self.node.id
 
 
+def members_atom(node_id: str, total: Total) -> Atom:
+    """The hidden premise that stands for an aggregate's members."""
+    args: dict[str, Scalar] = {"family": total.family, "node": node_id, "value": total.value}
+    if total.group_by:
+        args = {**args, "group": total.group}
+    return Atom(HIDDEN, tuple((name, args[name]) for name in sorted(args)))
+
+
 def derived_id(atom: Atom) -> str:
     return DERIVED_PREFIX + atom.identity()
 

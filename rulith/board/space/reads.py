@@ -70,6 +70,7 @@ class Reads:
         self.seq = 0
         self.version = 0
         self.prints: dict[str, tuple[Node, int]] = {}
+        self.circular: tuple[object, list[str]] = (None, [])     # aggregates that may feed their own source, as the rules stand
         self._views: tuple[int, list[FactView]] = (-1, [])
 
     # --- nodes -------------------------------------------------------------------------
