@@ -20,6 +20,7 @@ class KnownCase:
     root: str
     status: str = "unavailable"
     case_type: str = ""
+    disposition: str = ""        # of a closed one, where an answer told it
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,9 @@ class CaseBook:
     def focused(self) -> list[KnownCase]:
         return [self.known[root] for root in self.focus]
 
+    def disposition_of(self, root: str) -> str:
+        return self.known[root].disposition if root in self.known else ""
+
     @property
     def running(self) -> list[KnownCase]:
         return [case for case in self.focused if case.status == "running"]
@@ -71,6 +75,8 @@ class CaseBook:
             case = self.known.setdefault(root, KnownCase(case_id, root))
             if isinstance(row.get("caseType"), str):
                 case.case_type = row["caseType"]
+            if isinstance(row.get("disposition"), str):
+                case.disposition = row["disposition"]
             new = status if status in STATUSES else "unavailable"
             if new != case.status:
                 case.status = new

@@ -22,6 +22,8 @@ from rulith.runtime.strip import WAITING_FOR_PERSON
 from rulith.runtime.surface import flat
 
 GAPS_SHOWN_MAX = 5
+TRY_AGAIN = ("To have it tried again, cancel the Case in the Console (section Cases), so that the next run opens a new one, "
+             "or apply it deliberately with a model.")
 
 
 class BoardDriver:
@@ -44,7 +46,7 @@ class BoardDriver:
         if opened.status == "closed":
             return self._end("nothing_to_do", NOTHING_TO_DO, f"The Case {opened.case_id} is already closed.")
         if opened.status == "paused":
-            return self._end("waiting", WAITING, f"The Case {opened.case_id} is on hold; a person lifts it in the Console.")
+            return self._end("waiting", WAITING, f"The Case {opened.case_id} is on hold; a person lifts it in the Console (section Cases).")
         result = await self._drive()
         await self._line.acknowledge()
         return result
@@ -56,6 +58,9 @@ class BoardDriver:
             if position.kind is not Kind.ACCEPTED:
                 return self._unread(position)
             view = position.view
+            ended = self._ended_meanwhile(view)
+            if ended is not None:
+                return ended
             if _is_certified(view, self._case.root):
                 return await self._close()
             step = self._next_step(view)
@@ -66,6 +71,17 @@ class BoardDriver:
             stopped = await self._take(step)
             if stopped is not None:
                 return stopped
+
+    def _ended_meanwhile(self, view: dict) -> RunResult | None:
+        """The result of a run whose Case a person closed or holds by now."""
+        assert self._case is not None
+        row = {row.get("root"): row for row in view.get("roots") or [] if isinstance(row, dict)}.get(self._case.root, {})
+        if row.get("status") == "paused":
+            return self._end("waiting", WAITING, f"The Case {self._case.case_id} is on hold; a person lifts it in the Console (section Cases).")
+        if row.get("status") != "closed":
+            return None
+        disposition = self._line.book.disposition_of(self._case.root)
+        return self._end("void", STUCK, f"The Case {self._case.case_id} was closed{f' as {disposition}' if disposition else ''} meanwhile, not by this run.")
 
     def _unread(self, position: Answer) -> RunResult:
         if position.kind is Kind.UNOBSERVED:
@@ -124,8 +140,7 @@ class BoardDriver:
         outcome, status = ("refused", REFUSED) if tried["state"] == "refused" else (flat(tried["state"], 40), STUCK)
         words = flat(tried["reason"], 300).rstrip(".") or "no reason was recorded"
         return self._end(outcome, status, f"{tried['action']} was tried in this Case at {flat(tried['at'], 40)} and ended "
-                         f"{outcome}: {words}. It was not repeated. To have it tried again, cancel the Case in the Console, so that "
-                         "the next run can open a new one, or apply it deliberately with a model.", action=tried["action"], tried=tried)
+                         f"{outcome}: {words}. It was not repeated. {TRY_AGAIN}", action=tried["action"], tried=tried)
 
     def _stuck(self, view: dict, rows: dict, tried: list[dict]) -> RunResult:
         """Nothing can be applied and the Case is not certified: say what is lacking."""
@@ -174,7 +189,10 @@ class BoardDriver:
             return self._end("refused", REFUSED, f"{step['action']} was refused: {words}", action=step["action"],
                              **({"errorCode": answer.code} if answer.code else {}))
         if state == "failed":
-            return self._end("failed", STUCK, f"{step['action']} failed: {words}", action=step["action"])
+            return self._end("failed", STUCK, f"{step['action']} failed: {words.rstrip('.')}. It is not repeated in this Case. {TRY_AGAIN}",
+                             action=step["action"])
+        if answer.code == "case_paused":
+            return self._end("waiting", WAITING, f"The Case is on hold: {answer.teaching}", errorCode=answer.code)
         if state == "unsent":
             return self._end("unreachable", UNREACHABLE, answer.teaching, action=step["action"])
         if state == "running":

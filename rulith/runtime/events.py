@@ -16,6 +16,7 @@ from typing import Protocol
 from rulith.runtime.surface import flat
 
 SHOWN_BYTES_MAX = 32_768
+SHOWN_FIRST = "previous_result_undelivered"      # a refusal that is none: its answer delivers what an earlier call came to
 
 
 class Sink(Protocol):
@@ -93,6 +94,8 @@ def _call_words(tool: str, arguments: object) -> str:
 def _result_words(fields: dict) -> str:
     output = fields.get("output")
     body = output if isinstance(output, dict) else {}
+    if fields.get("code") == SHOWN_FIRST:
+        return f"shown an earlier outcome first{_earlier(body)}"
     if fields.get("transportFailed"):
         return f"no answer ({body.get('errorCode')})"
     if fields.get("held"):
@@ -101,3 +104,10 @@ def _result_words(fields: dict) -> str:
         result = body.get("result") if isinstance(body.get("result"), dict) else {}
         return str(result.get("status") or "accepted")
     return flat(f"refused: {body.get('errorCode', '')} {body.get('teaching', '')}", 400)
+
+
+def _earlier(body: dict) -> str:
+    """Which outcome the answer showed, in the strip's own words."""
+    rows = body.get("operations") if isinstance(body.get("operations"), list) else []
+    shown_row = next((row for row in rows if isinstance(row, dict) and isinstance(row.get("result"), dict)), None)
+    return flat(f": {shown_row.get('label', '')} {shown_row.get('state', '')}", 300) if shown_row is not None else ""

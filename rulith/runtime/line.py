@@ -49,7 +49,8 @@ class BoardLine:
         """One call, its answer waited for as long as waiting helps. Raises like BoardSession.call."""
         self._emit("tool-call", callId=call_id, cmd=tool, input=shown(arguments))
         answer = await self._held.call(tool, arguments)
-        self._emit("tool-result", callId=call_id, cmd=tool, accepted=answer.kind is Kind.ACCEPTED,
+        coded = {"code": answer.code} if answer.code else {}
+        self._emit("tool-result", callId=call_id, cmd=tool, **coded, accepted=answer.kind is Kind.ACCEPTED,
                    held=answer.kind is Kind.HELD, notExecuted=answer.kind in (Kind.NOT_EXECUTED, Kind.UNSENT),
                    transportFailed=answer.kind in (Kind.LOST, Kind.UNSENT, Kind.UNOBSERVED), output=shown(answer.body))
         if answer.kind in (Kind.LOST, Kind.UNSENT):

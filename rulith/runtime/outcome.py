@@ -15,7 +15,7 @@ INTERRUPTED, TERMINATED = 130, 143
 
 _BY_CODE = {
     "usage": USAGE, "setting_refused": USAGE, "model_address": USAGE, "profile_ambiguous": USAGE, "profile_unknown": USAGE,
-    "not_built": USAGE, "credential_rejected": REJECTED, "connection_replaced": REPLACED,
+    "not_built": USAGE, "model_not_configured": USAGE, "credential_rejected": REJECTED, "connection_replaced": REPLACED,
     "gateway_unreachable": UNREACHABLE, "gateway_cannot_commit": UNREACHABLE, "model_unreachable": UNREACHABLE,
     "gateway_not_started": UNREACHABLE, "gateway_not_ready": UNREACHABLE, "agent_overlaps": OVERLAPPING,
 }

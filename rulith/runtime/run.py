@@ -20,7 +20,7 @@ from rulith.runtime.conversation import Conversation
 from rulith.runtime.driver import BoardDriver
 from rulith.runtime.events import Sink
 from rulith.runtime.line import BoardLine
-from rulith.runtime.local_home import LocalHome, skip_words, take_agent_lock
+from rulith.runtime.local_home import LocalHome, agent_environment, skip_words, take_agent_lock
 from rulith.runtime.model import ModelClient
 from rulith.runtime.opening import CaseWanted
 from rulith.runtime.options import Options
@@ -66,14 +66,18 @@ def check_built(options: Options, environ: Mapping[str, str]) -> None:
 
 def choose_driver(options: Options, settings: Settings) -> str:
     """Who chooses the next step. Raises Refused usage, model_not_configured."""
-    has_case = bool(settings.case_id) or bool(settings.case_type and settings.case_type != EXPLORATION)
+    return _driver_of(options, settings.case_type, settings.case_id, has_model=settings.model is not None)
+
+
+def _driver_of(options: Options, case_type: str, case_id: str, *, has_model: bool) -> str:
+    names_work = bool(case_type and case_type != EXPLORATION)
     if options.driver == BOARD:
-        if not has_case:
+        if not (case_id or names_work):
             raise Refused("usage", problem="--driver board needs a Case Type with its key, or --case")
         return BOARD
-    if settings.model is not None:
+    if has_model:
         return MODEL
-    if options.driver != MODEL and options.task and settings.case_type and settings.case_type != EXPLORATION:
+    if options.driver != MODEL and options.task and names_work:
         return BOARD
     raise Refused("model_not_configured")
 
@@ -124,17 +128,18 @@ class AgentRun:
             live = read_live(home.gateway_json) if not environ.get("RULITH_URL") else None
             url = str(live["url"]) if live and isinstance(live.get("url"), str) else DEFAULT_GATEWAY
             return read_settings(environ, self._options, default_url=url, warn=self._told.log)
-        self._check_early(environ)
-        self._local = LocalHome(home, self._http, log=self._told.log)
+        local = LocalHome(home, self._http, log=self._told.log)
+        self._check_early(environ, local)
+        self._local = local
         found = await self._local.prepare(self._options.profile, environ)
         return read_settings(found, self._options, default_url=found["RULITH_URL"], warn=self._told.log)
 
-    def _check_early(self, environ: Mapping[str, str]) -> None:
-        """Refuse what is wrong in the environment itself before a process is started for it."""
-        read_model(environ)
-        if self._options.driver == BOARD and not (self._options.case_type or self._options.case_id
-                                                  or environ.get("RULITH_CASE_TYPE") or environ.get("RULITH_RESUME_CASE")):
-            raise Refused("usage", problem="--driver board needs a Case Type with its key, or --case")
+    def _check_early(self, environ: Mapping[str, str], local: LocalHome) -> None:
+        """Refuse a run that nobody could drive before a process is started for it. A home without profiles gets one without a model."""
+        profile = local.profile_now(self._options.profile)
+        given = agent_environment(profile, environ, "") if profile is not None else environ
+        _driver_of(self._options, self._options.case_type or given.get("RULITH_CASE_TYPE", "").strip(),
+                   self._options.case_id or given.get("RULITH_RESUME_CASE", "").strip(), has_model=read_model(given) is not None)
 
     def _model_turns(self, settings: Settings, model: ModelSettings) -> Turns:
         assert self._line is not None

@@ -140,8 +140,10 @@ class Turns:
         if not book.focus:
             return self._end(self._closed_outcome() if book.closed else "no-case", said, "", codes)
         if not book.running:
-            on_hold = any(case.status == "paused" for case in book.focused)
-            return self._end("waiting" if on_hold else "completed", said, "", codes)
+            if any(case.status == "paused" for case in book.focused):
+                return self._end("waiting", said, "", codes)
+            by_others = [case for case in book.focused if case.status == "closed" and case.disposition != "completed"]
+            return self._end("void" if by_others or self._closed_outcome() == "void" else "completed", said, "", codes)
         if self._open_outcome() == "waiting":
             return self._end("waiting", said, "A person has to act first.", codes)
         return self._end("stopped", said, "The model stopped with its Case open.", codes) if nudged else None

@@ -10,6 +10,7 @@ const OPERATION = {
   unknown: ["outcome unknown", "unknown", "unknown"],
   needs_person: ["needs a person", "waiting", "person"],
   not_sent: ["not sent", "bad", "refused"],
+  shown_earlier: ["shown an earlier outcome first", "quiet", "note"],
 };
 
 const STAGE = { not_dispatched: "running · not yet at the Worker", at_worker: "running · at the Worker" };

@@ -16,6 +16,7 @@ from rulith.base.limits import RUN_STEPS_MAX, SHOWN_BYTES_MAX
 
 STOPPED_EXITS = (130, 143)
 WAITING = ("waiting_for_decision", "needs_person")
+SHOWN_FIRST = "previous_result_undelivered"      # the answer delivers what an earlier call came to; the call is made again after it
 
 
 @dataclass
@@ -115,7 +116,7 @@ class Run:
         """What became of an Action, in the strip's own word."""
         state = text_of(event.get("state"))
         step = next((each for each in reversed(self.steps) if each.label.startswith("ApplyAction")), None)
-        if step is not None and state:
+        if step is not None and state and step.state != "shown_earlier":
             step.state, step.stage = state, None
             step.ended_at = step.ended_at or at
 
@@ -148,7 +149,7 @@ def result_state(event: Mapping[str, object], *, held: bool = False) -> tuple[st
     if event.get("transportFailed"):
         return "unknown", None
     if event.get("notExecuted"):
-        return "not_sent", None
+        return ("shown_earlier" if event.get("code") == SHOWN_FIRST else "not_sent"), None
     if held or event.get("held"):
         return "running", "at_worker"
     return ("done", None) if event.get("accepted") else ("refused", None)

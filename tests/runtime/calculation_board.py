@@ -17,6 +17,22 @@ KEY = {"job_id": "calc-001"}
 SOURCE = "verified-calculation-local"
 
 
+def touched_by_a_person(board: CalculationBoard, status: str, after: str = "read_input") -> CalculationBoard:
+    """The Board whose Case a person closes as cancelled, or holds, once `after` is done."""
+    view = board.view
+
+    def shown() -> dict:
+        found = view()
+        if after not in board.done:
+            return found
+        more = {"disposition": "cancelled"} if status == "closed" else {}
+        row = {"caseId": CASE, "root": ROOT, "status": status, "caseType": "verified_calculation"}
+        return {**found, "roots": [row], "cases": {"directory": [{**row, "businessKey": KEY, **more}], "total": 1}, "actions": [], "taskStatus": {}}
+
+    board.view = shown
+    return board
+
+
 @dataclass
 class CalculationBoard:
     """`outcomes` overrides how an Action ends: (state, words), by its short name."""

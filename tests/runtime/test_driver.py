@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rulith.runtime.driver import BoardDriver
+from rulith.runtime.events import TerminalLines
 from rulith.runtime.opening import CaseWanted
-from tests.runtime.calculation_board import CASE, DRIVE, KEY, PREFIX, ROOT, SOURCE, CalculationBoard
+from tests.runtime.calculation_board import CASE, DRIVE, KEY, PREFIX, ROOT, SOURCE, CalculationBoard, touched_by_a_person
 from tests.runtime.scripted_gateway import CUT, Held, Say, state_row, strip_row
 
 WANTED = CaseWanted("verified_calculation", KEY)
@@ -101,6 +102,18 @@ def test_a_paused_case_waits_for_a_person(drive):
     assert gateway.sent("ApplyAction") == []
 
 
+@pytest.mark.parametrize("status, outcome, exit_status, words", [("closed", "void", 12, "closed as cancelled meanwhile"), ("paused", "waiting", 11, "on hold")])
+def test_a_case_that_a_person_ends_or_holds_meanwhile_ends_the_run(drive, status, outcome, exit_status, words):
+    result, gateway = drive(touched_by_a_person(CalculationBoard(), status))
+    assert (result.outcome, result.exit) == (outcome, exit_status) and words in result.message
+    assert len(gateway.sent("ApplyAction")) == 1 and gateway.sent("CloseCase") == [] and result.closed_cases == []
+
+
+def test_a_step_that_fails_says_how_to_have_it_tried_again(drive):
+    result, _ = drive(CalculationBoard(outcomes={"read_input": ("failed", "the file is missing.")}))
+    assert "the file is missing. It is not repeated in this Case." in result.message and "Console (section Cases)" in result.message
+
+
 def test_an_action_outside_the_drive_list_is_never_taken(drive):
     board = CalculationBoard()
     other = {"action": "other.delete", "status": "ready", "candidates": [{"args": {}, "target": ROOT}], "candidateCount": 1}
@@ -126,7 +139,7 @@ def test_what_an_earlier_run_tried_is_not_repeated_and_its_words_are_said(drive,
     result, gateway = drive(CalculationBoard(is_open=True, tried={"read_input": tried}))
     assert gateway.sent("ApplyAction") == [] and result.steps == []
     assert (result.outcome, result.exit) == (outcome, status)
-    for words in (DRIVE[0], "the disk was full", "2026-10-03T07:00:00.000Z", "not repeated", "open a new one", "with a model"):
+    for words in (DRIVE[0], "the disk was full", "2026-10-03T07:00:00.000Z", "not repeated", "Console (section Cases)", "opens a new one", "with a model"):
         assert words in result.message, words
     assert result.document()["tried"] == {"action": DRIVE[0], "args": {"job_id": "calc-001"}, **tried}
 
@@ -177,7 +190,7 @@ def test_a_missing_source_says_what_is_not_set_up(drive):
     assert result.exit == 12 and "not set up" in result.message and "read_input" in result.message
 
 
-def test_an_undelivered_outcome_is_taken_in_and_the_case_asked_for_again(drive):
+def test_an_undelivered_outcome_is_taken_in_and_the_case_asked_for_again(drive, heard):
     board = CalculationBoard()
     old = strip_row("ApplyAction", "done", result={"content": [{"type": "text", "text": "{}"}], "isError": False})
     board.open_refusals.append(Say({"accepted": False, "requestExecuted": False, "tool": "OpenCase",
@@ -186,6 +199,11 @@ def test_an_undelivered_outcome_is_taken_in_and_the_case_asked_for_again(drive):
     result, gateway = drive(board)
     assert result.exit == 0
     assert len(gateway.sent("OpenCase")) == 2
+    lines: list[str] = []
+    for type_, fields in heard.events:
+        TerminalLines(lines.append)(type_, **fields)
+    assert [line for line in lines if "refused" in line] == []
+    assert lines[1] == "  ← shown an earlier outcome first: ApplyAction done"
 
 
 def _busy(row: dict) -> Say:

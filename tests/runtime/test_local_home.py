@@ -37,6 +37,24 @@ def job(home: Path, key: str = KEY, **environ: str) -> tuple[subprocess.Complete
     return done, json.loads(done.stdout)
 
 
+@pytest.mark.parametrize("words", [("summarise the orders",), ("--driver", "model", "--case-type", "verified_calculation", "go"), ("--case-type", "exploration", "go"), ()])
+def test_a_run_that_nobody_could_drive_starts_nothing(tmp_path, words):
+    """No model and no Case Type: said at once, before a gateway, a Worker or even a home is made."""
+    done = cron(tmp_path / "home", *words, ANTHROPIC_API_KEY="sk-ant-ambient")
+    assert done.returncode == 2 and "No model is configured" in done.stderr
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_profile_s_own_model_is_asked_before_anything_is_started(tmp_path):
+    home = Home(tmp_path / "home")
+    home.prepare()
+    made = create_profile(home, "night")
+    assert cron(home.path, "go").returncode == 2 and not home.ledger.exists()
+    write_role_env(made, "agent", {"RULITH_MODEL_URL": "http://127.0.0.1:9/v1"})
+    done = cron(home.path, "go")                      # goes on to what this profile lacks besides
+    assert done.returncode != 2 and "No model is configured" not in done.stderr
+
+
 @pytest.fixture(scope="module")
 def worked_home(tmp_path_factory) -> Path:
     """A home in which the first run of a fresh machine has already completed its job."""

@@ -90,7 +90,7 @@ def test_a_model_that_fails_later_leaves_the_case_named(run_job):
     (14, {"env": {"RULITH_URL": "http://127.0.0.1:9"}}),
     (2, {"env": {"RULITH_URL": "nonsense"}}),
     (2, {"options": Options("go", driver="board")}),
-    (1, {"options": Options()}),
+    (2, {"options": Options()}),
 ])
 def test_what_keeps_a_run_from_starting_has_its_own_status(run_job, status, make):
     result = run_job(CalculationBoard(), **make)
@@ -266,7 +266,7 @@ def test_a_run_ends_cleanly_however_it_is_told_to(tmp_path, how, status):
 
 def test_a_chat_without_a_model_says_how_to_configure_one(tmp_path):
     done = door(tmp_path=tmp_path, RULITH_URL="http://127.0.0.1:9", RULITH_TOKEN="t")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "RULITH_MODEL_URL" in done.stderr and "--driver board" in done.stderr
 
 

@@ -22,7 +22,7 @@ from rulith.runtime.model import ModelClient
 from rulith.runtime.settings import ModelSettings
 from rulith.runtime.turns import Policy, Turns
 from rulith.runtime.unread import UnreadOutcomes
-from tests.runtime.calculation_board import CASE, DRIVE, KEY, PREFIX, ROOT, SOURCE, CalculationBoard
+from tests.runtime.calculation_board import CASE, DRIVE, KEY, PREFIX, ROOT, SOURCE, CalculationBoard, touched_by_a_person
 from tests.runtime.scripted_gateway import CUT, Say, strip_row
 from tests.runtime.scripted_model import ScriptedModel, Whole
 
@@ -153,6 +153,12 @@ def test_a_close_that_is_not_completed_is_void(talk):
     done = talk([[OPEN], [("CloseCase", {"root": ROOT, "disposition": "abandoned", "reason": "no"})]])
     assert done.outcome == "void"
     assert done.results[0].closed[0]["disposition"] == "abandoned"
+
+
+@pytest.mark.parametrize("status, outcome", [("closed", "void"), ("paused", "waiting")])
+def test_a_case_that_a_person_ends_or_holds_meanwhile_is_not_completed(talk, status, outcome):
+    done = talk([[OPEN], [READ], "The Case is over."], touched_by_a_person(CalculationBoard(), status))
+    assert (done.outcome, done.results[0].closed) == (outcome, [])
 
 
 def test_a_model_that_opens_no_case_ends_as_no_case(talk):

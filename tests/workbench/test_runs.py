@@ -70,6 +70,14 @@ def test_a_stop_that_was_asked_for_is_told_as_that():
     assert (made.exit, made.problem) == (143, "")
 
 
+def test_a_call_answered_by_an_earlier_outcome_is_no_refusal():
+    made = run(call(1), answer(1, accepted=False, notExecuted=True, code="previous_result_undelivered"),
+               {"type": "action-outcome", "action": "x.read", "state": "refused"})
+    assert made.steps[0].state == "shown_earlier" and made.steps[0].ended_at == AT
+    made = run(call(1), answer(1, accepted=False, notExecuted=True, code="operation_running"))
+    assert made.steps[0].state == "not_sent"
+
+
 def test_events_of_unknown_kinds_change_nothing():
     made = run()
     assert made.take({"type": "weather", "rain": True}, AT) is False

@@ -32,7 +32,7 @@ CODES: dict[str, tuple[str, str]] = {
     "model_address": ("The model address {address!r} cannot be used: {problem}.",
                       "Give one that ends in /v1, /chat/completions or /messages."),
     "model_not_configured": (
-        "No model is configured, and a chat needs one.",
+        "No model is configured, and a chat, or a task that names no Case Type, needs one.",
         "Set RULITH_MODEL_URL and RULITH_MODEL (with RULITH_MODEL_KEY where the service wants a key), "
         "configure one for this profile in the workbench, or name a Case Type and its key to run by rule alone: "
         "--case-type TYPE --business-key JSON --driver board.",
