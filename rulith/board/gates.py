@@ -23,6 +23,7 @@ OWNERS = {
     "action": ("only a settled Action of {capability} brings about", "applying that Action"),
 }
 FACTS_PER_RECEIPT_MAX = 1_000
+SHOWN_CHARS_MAX = 80             # of a reported value, in a refusal
 
 PLACEHOLDERS = frozenset("string number boolean integer int float double object array".split())
 
@@ -101,15 +102,15 @@ def _reported(state: BoardState, plan: Mapping, fact: object, source: Source | N
     predicate, args = fact.get("predicate"), fact.get("args", {})
     if not isinstance(predicate, str) or not isinstance(args, Mapping):
         raise Refused("ingest_rejected", problem=f"{where} has no predicate or no named arguments")
+    where = f"{where}: {_cut(predicate)}"
     if is_board_word(predicate) or predicate in BUILTINS:
-        raise Refused("ingest_rejected", problem=f"{where} states {predicate}, which the Board alone writes")
+        raise Refused("ingest_rejected", problem=f"{where} is a word that the Board alone writes")
     row = next((row for row in plan["returns"] if row["predicate"] == predicate and set(row["args"]) == set(args)), None)
     if row is None:
-        raise Refused("ingest_rejected", problem=f"{where} states {predicate}({', '.join(map(str, args))}), "
-                                                 f"which is no row that {plan['tool']} returns")
+        raise Refused("ingest_rejected", problem=f"{where} {_unlike(plan, predicate, args)}")
     stated = fact.get("source")
     if stated is not None and stated != plan["sourceRecordId"]:
-        raise Refused("ingest_rejected", problem=f"{where} names Source {stated!r}, and the call was dispatched against {plan['sourceRecordId']!r}")
+        raise Refused("ingest_rejected", problem=f"{where} names Source {_shown(stated)}, and the call was dispatched against {plan['sourceRecordId']!r}")
     if source is not None and not source.may_attest(predicate):
         raise Refused("ingest_rejected", problem=f"Source {source.name!r} may not attest {predicate}")
     values, types = {}, state.argument_types(predicate)
@@ -119,21 +120,41 @@ def _reported(state: BoardState, plan: Mapping, fact: object, source: Source | N
         except Refused as refusal:
             raise Refused("ingest_rejected", problem=refusal.happened.rstrip(".")) from refusal
         if is_variable(values[name]):
-            raise Refused("ingest_rejected", problem=f"{where}.{name} is {values[name]!r}, which reads as a variable")
+            raise Refused("ingest_rejected", problem=f"{where}.{name} is {_shown(values[name])}, which reads as a variable")
         if name in types and not type_fits(values[name], types[name]):
-            raise Refused("ingest_rejected", problem=f"{where}.{name} is {values[name]!r}, which is not a {types[name]}")
+            raise Refused("ingest_rejected", problem=f"{where}.{name} is {_shown(values[name])}, which is not a {types[name]}")
         _same_as_asked(plan, row["args"][name][1:], values[name], f"{where}.{name}")
     tier = weaker("attested", source.tier if source is not None else "attested")
     return Atom.of(predicate, values), tier
+
+
+def _unlike(plan: Mapping, predicate: str, args: Mapping) -> str:
+    """How a stated row differs from those the Tool returns."""
+    wanted = [row["args"] for row in plan["returns"] if row["predicate"] == predicate]
+    if not wanted:
+        return f"is no predicate that {plan['tool']} returns"
+    lacking, strange = sorted(set(wanted[0]) - set(args)), sorted(map(str, set(args) - set(wanted[0])))
+    parts = [f"lacks {', '.join(lacking)}"] if lacking else []
+    parts += [f"has {_cut(', '.join(strange))}"] if strange else []
+    return f"{' and '.join(parts)}, and {plan['tool']} returns it with {', '.join(wanted[0])}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_CHARS_MAX else text[:SHOWN_CHARS_MAX] + "…"
+
+
+def _shown(value: object) -> str:
+    """A reported value, fit to be quoted in a refusal."""
+    return _cut(repr(value))
 
 
 def _same_as_asked(plan: Mapping, column: str, value: Scalar, where: str) -> None:
     """A column named like an argument of the call repeats that argument: a grant for one job says nothing of another."""
     if column == "source":
         if value != plan["sourceRecordId"]:
-            raise Refused("ingest_rejected", problem=f"{where} is {value!r}, and the call was dispatched against Source {plan['sourceRecordId']!r}")
+            raise Refused("ingest_rejected", problem=f"{where} is {_shown(value)}, and the call was dispatched against Source {plan['sourceRecordId']!r}")
         return
     if column in plan["args"]:
         asked = normalise(plan["args"][column], where)
         if type_of(asked) != type_of(value) or asked != value:
-            raise Refused("ingest_rejected", problem=f"{where} is {value!r}, and the call was given {asked!r}")
+            raise Refused("ingest_rejected", problem=f"{where} is {_shown(value)}, and the call was given {_shown(asked)}")

@@ -159,6 +159,8 @@ def _strip_row(each: Operation, in_full: bool, withheld: bool, view: Mapping | N
         row["stage"] = each.stage
     if each.state == WAITING:
         row["decision"] = str(each.decision["kind"])[:DECISION_MAX]
+    if each.state == NEEDS_PERSON and each.reason:
+        row["reason"] = each.reason
     row["at"], row["since"] = each.at, each.since
     if each.is_settled and withheld:
         row["contentWithheld"] = True

@@ -294,6 +294,8 @@ class ToolCalls:
             answer = self._answer(session, body, own=operation.ordinal)
         else:
             teaching, trouble = _HELD[operation.public_state], self.authority.turns.trouble
+            if operation.state == NEEDS_PERSON and operation.reason:
+                teaching = f"{operation.reason} {teaching}"
             if trouble:
                 teaching = f"{teaching} The gateway cannot commit at the moment: {trouble}"
             body = {"state": operation.public_state, "teaching": teaching, "view": self._view(session)}

@@ -2,7 +2,8 @@
 
 Promises: a row leaves only with a grant that is in the ledger; one claim per call; a
 receipt is judged against the dispatch record, never against what the Worker says of
-itself; one that is refused lands nothing on the Board. The Worker holds the Connection
+itself; one that is refused lands nothing on the Board, and where its Tool may have acted
+the call needs a person: what could not be recorded is unknown, not failed. The Worker holds the Connection
 key too, so a good signature alone proves nothing here.
 
 Source  protocol/worker-contract.json; the Worker hop, §§5, 7, 8, 9 and 17.
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json
 from rulith.base.limits import (INLINE_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_RETENTION_MS, OBJECTS_BYTES_MAX)
-from rulith.board.operations import CLAIMED, DISPATCHED, DONE, FAILED, REFUSED, Operation
+from rulith.board.operations import CLAIMED, DISPATCHED, DONE, FAILED, NEEDS_PERSON, REFUSED, Operation
 from rulith.gateway.authority import AgentState, Authority
 from rulith.wire.digests import adapter_digest, request_digest_of_row, result_digest
 from rulith.wire.grant import Grant, expected_grant, sign_grant, verify_grant
@@ -23,6 +24,8 @@ from rulith.wire.lease import Fence
 
 ARTIFACT_POLICY = {"inlineBytes": INLINE_BYTES_MAX, "readBytes": INLINE_BYTES_MAX, "objectBytes": OBJECT_BYTES_MAX,
                    "totalBytes": OBJECTS_BYTES_MAX, "temporaryRetentionMs": OBJECT_RETENTION_MS}
+
+REASON_CHARS_MAX = 400           # of what the Board refused, inside a reason of at most 500
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,8 @@ class WorkerWork:
         receipt = _receipt(request)
         agent_id, operation = self._find(holder, request["id"])
         if operation.is_settled or operation.state not in (DISPATCHED, CLAIMED):
+            if receipt.undeliverable and operation.state == NEEDS_PERSON and _is_claimer(operation, holder):
+                return {"accepted": True}       # so it is recorded already
             return await self._report_settled(holder, agent_id, operation, receipt, fence)
         if operation.state != CLAIMED or not _is_claimer(operation, holder):
             raise Refused("not_claimer")
@@ -158,13 +163,26 @@ class WorkerWork:
             reason = f"The Worker ran the Tool and could not deliver the outcome ({receipt.undeliverable})."
             self.authority.command_operation(agent_id, {"kind": "needs_person", "ordinal": operation.ordinal, "reason": reason})
         else:
-            self._settle(holder, agent_id, operation, receipt)
+            try:
+                self._settle(holder, agent_id, operation, receipt)
+            except Refused as refusal:
+                if receipt.ok and operation.plan["kind"] != "read":
+                    await self._unrecorded(agent_id, operation, refusal)
+                raise
         await self.authority.settled()
         return {"accepted": True}
+
+    async def _unrecorded(self, agent_id: str, operation: Operation, refusal: Refused) -> None:
+        """The Tool ran, and the Board refuses what is said of it: whether it took effect is for a person to tell."""
+        problem = refusal.facts.get("problem", refusal.happened)
+        reason = f"The Tool ran, and its receipt was refused ({_one_line(str(problem))[:REASON_CHARS_MAX]})."
+        self.authority.command_operation(agent_id, {"kind": "needs_person", "ordinal": operation.ordinal, "reason": reason})
+        await self.authority.settled()
 
     def _settle(self, holder: Holder, agent_id: str, operation: Operation, receipt: Receipt) -> None:
         """Board first: a receipt it refuses leaves the call claimed and settles nothing."""
         plan = operation.plan
+        _check_size(receipt)
         source = self.authority.registry.sources.get(plan["sourceRecordId"])
         if plan["sourceRecordId"] and (source is None or source.connection_id != holder.connection_id):
             raise Refused("ingest_rejected", problem=f"Source {plan['sourceRecordId']!r} is no longer bound to this Connection")
@@ -231,7 +249,7 @@ class Receipt:
 def _receipt(request: dict) -> Receipt:
     """Read a report of action work whose shape the contract has checked.
 
-    Raises Refused: artifact_reference_repeated, artifact_unavailable, ingest_rejected.
+    Raises Refused: artifact_reference_repeated, artifact_unavailable.
     """
     if "undeliverable" in request:
         return Receipt(False, "", "", [], request["undeliverable"], "")
@@ -242,11 +260,15 @@ def _receipt(request: dict) -> Receipt:
             raise Refused("artifact_reference_repeated", ref=ref)
     if refs:
         raise Refused("artifact_unavailable", ref=refs[0])     # none was ever registered here
-    size = len(compact_json({"result": result, "reason": reason, "facts": facts}).encode("utf-8"))
-    if size > INLINE_BYTES_MAX:
-        raise Refused("ingest_rejected", problem=f"result, reason and facts take {size} bytes, over the inline budget of {INLINE_BYTES_MAX}")
     ok = request["ok"]
     return Receipt(ok, result, reason, facts, "", result_digest(ok=ok, result=result, reason=reason, facts=facts))
+
+
+def _check_size(receipt: Receipt) -> None:
+    """Raises Refused ingest_rejected."""
+    size = len(compact_json({"result": receipt.result, "reason": receipt.reason, "facts": receipt.facts}).encode("utf-8"))
+    if size > INLINE_BYTES_MAX:
+        raise Refused("ingest_rejected", problem=f"result, reason and facts take {size} bytes, over the inline budget of {INLINE_BYTES_MAX}")
 
 
 def _is_claimer(operation: Operation, holder: Holder) -> bool:

@@ -78,8 +78,9 @@ def in_the_way(row: StateRow, answer: Answer) -> RunResult:
 
 def waiting_words(state: str, label: str, entry: Entry | None) -> str:
     if state == "needs_person":
+        why = f" {entry.words}" if entry is not None and entry.words else ""
         return (f"{label}: whether it happened is unknown, and a person has to settle it in the Console. "
-                "Nothing is repeated meanwhile.")
+                f"Nothing is repeated meanwhile.{why}")
     kind = f" ({entry.words})" if entry is not None and entry.words else ""
     return f"{label} waits for a person's decision{kind}. Run again afterwards; the same Case goes on."
 

@@ -1713,13 +1713,23 @@ def result___definitions_stripentry(data, at="data"):
     if not (isinstance(data__state, str) and data__state == 'refused'):
      raise Invalid(at + ".state", "must be same as const definition: refused")
  except Invalid:
-  data_is_dict = isinstance(data, dict)
-  if data_is_dict:
-   data_keys = dict(data)
-   if "reason" in data_keys:
-    data_keys.pop("reason")
-    data__reason = data["reason"]
-    raise Invalid(at + ".reason", "must not be there")
+  try:
+   data_is_dict = isinstance(data, dict)
+   if data_is_dict:
+    data_keys = dict(data)
+    if "state" in data_keys:
+     data_keys.pop("state")
+     data__state = data["state"]
+     if not (isinstance(data__state, str) and data__state == 'needs_person'):
+      raise Invalid(at + ".state", "must be same as const definition: needs_person")
+  except Invalid:
+   data_is_dict = isinstance(data, dict)
+   if data_is_dict:
+    data_keys = dict(data)
+    if "reason" in data_keys:
+     data_keys.pop("reason")
+     data__reason = data["reason"]
+     raise Invalid(at + ".reason", "must not be there")
  else:
   data_any_of_count6 = 0
   if not data_any_of_count6:

@@ -361,12 +361,12 @@ class Worker:
             self._reject(reply)
             return
         if isinstance(reply, Accepted):
-            self._reported(receipt, landed=True)
+            self._reported(receipt, landed=True, **({"reason": receipt.why} if receipt.why else {}))
         elif isinstance(reply, Denied) and self._is_final(reply, receipt):
             code = reply.code or f"http_{reply.status}"
             self._reported(receipt, landed=False, code=code, reason=reply.teaching)
             if code == "ingest_rejected" and self._sends == 1 and receipt.landed_as == "executed":
-                self._report(write_not_recorded(cleared))
+                self._report(write_not_recorded(cleared, reply.teaching))
                 return
         elif self._sends <= len(RESEND_WAITS_S) and not self._orphaned:
             self.phase = Phase.RESENDING

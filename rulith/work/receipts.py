@@ -2,7 +2,8 @@
 
 Turns an adapter's outcome into the one ReportWork it deserves. A tool that says it failed
 is *failed*; an outcome that cannot be told is *undeliverable* and goes to a person; neither
-is ever taken for the other. No bytes leave this machine except inside the receipt.
+is ever taken for the other. A Tool that may act and whose result cannot be read or recorded
+has not failed: what it did is unknown. No bytes leave this machine except inside the receipt.
 
 Units   sizes are UTF-8 bytes
 Source  protocol/worker-contract.json, "receipt".
@@ -23,16 +24,17 @@ from rulith.work.checks import Cleared
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _HTTP_PREFIX = re.compile(r"HTTP [0-9]{3}: ", re.ASCII)
 FACTS_TOO_LARGE = "required_facts_exceed_inline_budget"
-NOT_RECORDED = "result_not_recorded: ingest_rejected"
+UNREADABLE, NOT_RECORDED = "result_unreadable", "result_not_recorded"
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """One ReportWork, whole. `landed_as` is executed, failed or undeliverable."""
+    """One ReportWork, whole. `landed_as` is executed, failed or undeliverable; `why` stays on this machine."""
 
     operation: Mapping[str, object]
     landed_as: str
     generation: int
+    why: str = ""
 
 
 class _Unmapped(Exception):
@@ -107,9 +109,9 @@ class _Writer:
         report = report_action(self.cleared.invocation, ok=False, reason=reason, **self._identity)
         return Receipt(report, "failed", self.cleared.generation)
 
-    def undeliverable(self, code: str) -> Receipt:
+    def undeliverable(self, code: str, why: str = "") -> Receipt:
         report = report_undeliverable(self.cleared.invocation, code=_code(code), **self._identity)
-        return Receipt(report, "undeliverable", self.cleared.generation)
+        return Receipt(report, "undeliverable", self.cleared.generation, why)
 
     def _withheld_because(self) -> str:
         refusal = upload_refusal(self.cleared.source_record, self.cleared.upload)
@@ -132,6 +134,8 @@ class _Writer:
             try:
                 facts = facts_of(cleared.returns, rows_of(outcome.text) if outcome.rows is None else outcome.rows)
             except _Unmapped as problem:
+                if not cleared.is_read:
+                    return self.undeliverable(UNREADABLE, str(problem))
                 return self.failed(f"The Tool ran and its result cannot be read: {problem}.")
         for text in (outcome.text, outcome.brief if facts else None):
             if text is not None and _size(text, "", facts) <= cleared.inline_bytes:
@@ -152,6 +156,9 @@ def write_receipt(cleared: Cleared, outcome: Outcome) -> Receipt:
     return writer.told(outcome)
 
 
-def write_not_recorded(cleared: Cleared) -> Receipt:
-    """The one failure receipt after the gateway certainly refused to ingest a success."""
-    return _Writer(cleared).failed(f"{NOT_RECORDED}; the Board took none of its facts.")
+def write_not_recorded(cleared: Cleared, said: str) -> Receipt:
+    """The one receipt after the gateway certainly refused to ingest a success; `said` are its words."""
+    writer = _Writer(cleared)
+    if not cleared.is_read:
+        return writer.undeliverable(NOT_RECORDED, said)
+    return writer.failed(f"{NOT_RECORDED}: ingest_rejected; the Board took none of its facts. {said}".rstrip())

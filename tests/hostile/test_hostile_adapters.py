@@ -16,6 +16,7 @@ from tests.product.every_gap import COUNTING, lay_out
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and links")
 DEMO = ("demo", "verified-calculation", "job")
+PRINTED = 'print(json.dumps({"rows": [{**totals, "sha256": hashlib.sha256(data).hexdigest()}]}))'
 MISSING_ENTRY = "adapters/read_input.py"
 
 
@@ -36,6 +37,25 @@ def test_a_writer_that_dies_after_its_write_is_never_called_failed_nor_run_again
         run = product.run(*DEMO, cwd=tmp_path)
         assert run.status == 11, run
         assert "FAILED" not in run.out and "a person has to settle it" in run.out, run
+    assert (folder / "writes.log").read_text("utf-8") == "w"
+
+
+@pytest.mark.parametrize(("instead", "named"), [
+    ('print(json.dumps({"rows": [{**totals, "total_cents": "lots", "sha256": "0"}]}))', "written.total_cents is 'lots'"),
+    ('print(json.dumps({"rows": [{**totals, "subtotal_cents": 1, "sha256": "0"}]}))', "written.subtotal_cents is 1"),
+    ('print("written")', "result_unreadable")])
+def test_a_writer_whose_report_cannot_be_recorded_is_never_called_failed_nor_run_again(product, tmp_path: Path, instead: str, named: str) -> None:
+    """It wrote; that its words are no good says nothing of the file."""
+    folder = tmp_path / "job"
+    lay_out(folder)
+    writer = folder / "adapters" / "write_output.py"
+    text = writer.read_text("utf-8")
+    assert PRINTED in text
+    writer.write_text(text.replace(PRINTED, instead), "utf-8")
+    for _ in range(2):
+        run = product.run(*DEMO, cwd=tmp_path)
+        assert run.status == 11, run
+        assert "FAILED" not in run.out and "a person has to settle it" in run.out and named in run.out, run
     assert (folder / "writes.log").read_text("utf-8") == "w"
 
 

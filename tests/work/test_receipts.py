@@ -139,6 +139,18 @@ def test_a_withheld_outcome_is_undeliverable_whatever_the_kind():
     assert write(Withheld("Weird Code"))["undeliverable"] == "result_delivery_unavailable"
 
 
-def test_the_receipt_after_a_refused_ingest_is_a_failure_of_the_same_call():
-    report = write_not_recorded(cleared()).operation
-    assert report["ok"] is False and report["reason"].startswith("result_not_recorded: ingest_rejected") and report["id"] == "inv_1"
+def test_the_receipt_after_a_refused_ingest_of_a_read_is_a_failure_in_the_gateways_words():
+    report = write_not_recorded(cleared(), "acme.row.n is 'x', which is not a number.").operation
+    assert report["ok"] is False and report["id"] == "inv_1"
+    assert report["reason"].startswith("result_not_recorded: ingest_rejected") and "acme.row.n is 'x'" in report["reason"]
+
+
+def test_the_receipt_after_a_refused_ingest_of_what_may_have_acted_is_no_failure():
+    report = write_not_recorded(cleared(is_read=False), "acme.row.n is 'x'").operation
+    assert report["undeliverable"] == "result_not_recorded" and "ok" not in report
+
+
+def test_output_that_cannot_be_read_fails_a_read_and_leaves_an_act_unknown():
+    assert write(Executed("no json"), returns=RETURNS)["ok"] is False
+    assert write(Executed("no json"), returns=RETURNS, is_read=False)["undeliverable"] == "result_unreadable"
+    assert write(Executed("error: no paper"), returns=RETURNS, is_read=False)["reason"] == "error: no paper"

@@ -512,13 +512,25 @@ def test_a_refused_failure_receipt_is_final(code):
     assert kinds(deeds) == ["Poll"] and told(deeds, "reported")[0]["landed"] is False
 
 
-def test_a_success_the_gateway_will_not_ingest_becomes_one_failure_receipt():
+def test_a_write_the_gateway_will_not_ingest_is_reported_once_more_as_undeliverable():
     play = Play()
     play.held(play.row())
     play.give(ClaimCame(OK))
     play.give(RunEnded(Executed("done")))
-    (report,) = sent(play.give(ReportCame(Denied("ingest_rejected", 200))))
+    (report,) = sent(play.give(ReportCame(Denied("ingest_rejected", 200, "fact 1: acme.row.n is 'x'"))))
+    assert report["undeliverable"] == "result_not_recorded" and "ok" not in report
+    deeds = play.give(ReportCame(OK))
+    assert "acme.row.n is 'x'" in told(deeds, "reported")[-1]["reason"] and kinds(deeds) == ["Poll"]
+
+
+def test_a_read_the_gateway_will_not_ingest_becomes_one_failure_receipt():
+    play = Play()
+    play.held(play.row(tool="test.look@1"))
+    play.give(ClaimCame(OK))
+    play.give(RunEnded(Executed("done")))
+    (report,) = sent(play.give(ReportCame(Denied("ingest_rejected", 200, "fact 1: acme.row.n is 'x'"))))
     assert report["ok"] is False and report["reason"].startswith("result_not_recorded: ingest_rejected")
+    assert "acme.row.n is 'x'" in report["reason"]
     assert kinds(play.give(ReportCame(Denied("ingest_rejected", 200)))) == ["Poll"]
 
 
