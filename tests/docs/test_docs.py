@@ -39,7 +39,7 @@ SOURCES = [path for path in (ROOT / "rulith").rglob("*.py") if "__pycache__" not
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 VARIABLE = re.compile(r"\bRULITH_[A-Z][A-Z_]*[A-Z]\b")
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]\b")
-FOREIGN_FLAGS = {"--transport", "--header", "--url", "--bearer-token-env-var"}      # of the MCP hosts that are shown
+FOREIGN_FLAGS = {"--transport", "--header", "--url", "--bearer-token-env-var", "--cli", "--method", "--tool-name"}  # of the MCP hosts that are shown
 BUILD_VARIABLES = {"RULITH_CONTRACT_REPO"}
 
 
@@ -71,11 +71,11 @@ def named(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
-def blocks(page: str, language: str) -> list[str]:
-    """The contents of every fenced block of that language."""
+def blocks(page: str, language: str, heading: str | None = None) -> list[str]:
+    """The contents of every fenced block of that language, in the page or under one heading."""
     found: list[tuple[str, list[str]]] = []
     is_open = False
-    for line in text_of(page).splitlines(keepends=True):
+    for line in (text_of(page) if heading is None else section(page, heading)).splitlines(keepends=True):
         if line.startswith("```"):
             is_open = not is_open
             if is_open:
@@ -158,7 +158,7 @@ def test_every_flag_is_documented_and_every_documented_one_exists() -> None:
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and FLAG.fullmatch(node.value):
                     code.add(node.value)
     code |= {word for word in (*_VALUES, *_SWITCHES) if word.startswith("--")}
-    build = set(FLAG.findall(text_of("build_pyz.py")))
+    build = {flag for path in (ROOT / "build_pyz.py", *(ROOT / "benchmarks").glob("*.py")) for flag in FLAG.findall(path.read_text("utf-8"))}
     pages = {word for page in PAGES for word in FLAG.findall(page.read_text("utf-8"))}
     assert code - pages - {"--version"} == set(), "in the code and in no page"
     assert pages - code - build - FOREIGN_FLAGS == set(), "in a page and not in the code"
@@ -327,7 +327,7 @@ def test_the_rules_that_are_shown_are_safe_and_all_json_is_json() -> None:
     for page in PAGES:
         for block in blocks(page.relative_to(ROOT).as_posix(), "json"):
             json.loads(block)
-    check_rule(read_rule({"id": "shown", **json.loads(blocks("docs/board.md", "json")[0])}))
+    check_rule(read_rule({"id": "shown", **json.loads(blocks("docs/board.md", "json", "Rules")[0])}))
 
 
 def test_no_page_tells_how_the_product_was_made() -> None:
