@@ -32,7 +32,7 @@ export const operationLabel = (label) => label.split(" ")
 
 const CASE = {
   running: ["running", "running", "running"],
-  paused: ["paused", "waiting", "waiting"],
+  paused: ["on hold", "waiting", "waiting"],
 };
 const DISPOSITION = { completed: ["closed · completed", "done", "done"] };
 

@@ -150,6 +150,43 @@ def test_a_decision_waits_in_now_and_is_made_in_the_console_of_the_same_origin(b
         expect(page.get_by_role("article", name="Run of calc-asked").first).to_contain_text("Completed", timeout=WAIT_MS)
 
 
+def sign_in(page, console):
+    """With the passphrase of these tests, chosen now if none of them has chosen it yet."""
+    expect(console.locator("form.sign")).to_be_visible()
+    if console.locator("#code").count():
+        page.get_by_role("navigation", name="Side panel").get_by_role("link", name="Now").click()
+        console.get_by_label("Setup code").fill(page.locator(".setup-code").text_content())
+        page.go_back()
+    console.locator("#passphrase").fill("several words of a test")
+    console.locator("form.sign button").click()
+
+
+def test_a_stuck_case_is_held_and_ended_in_the_console_and_its_job_begins_anew(browser, bench):
+    with Watched(browser, bench) as page:
+        article = run_calculation(page, "calc-stuck", price="9007199254740991")
+        expect(article).to_contain_text("Stuck", timeout=WAIT_MS)
+        article.get_by_role("link", name="Open the Case").click()
+        address = page.url
+        with page.expect_popup() as opening:
+            page.get_by_role("link", name="End or hold this Case in the Console").click()
+        console, case_id = opening.value, page.locator(".case-head").get_attribute("data-case")
+        assert console.url.endswith(f"/{case_id}") and console.url.startswith(bench.origin + "/console/#cases/")
+        sign_in(page, console)
+        expect(console.locator(f'h2[data-case="{case_id}"]')).to_have_text("calc-stuck")      # the address outlives the sign-in
+        console.get_by_label("Why it is held").fill("the price cannot be right")
+        console.get_by_role("button", name="Hold it").click()
+        expect(page.locator(".case-head")).to_contain_text("On hold by owner: the price cannot be right")
+        assert page.url == address
+        console.get_by_label("Why it ends").fill("the price was mistyped")
+        console.get_by_label("Type calc-stuck to end it").fill("calc-stuck")
+        console.get_by_role("button", name="End this Case").click()
+        expect(page.locator(".case-head")).to_contain_text("Closed by owner: the price was mistyped")
+        expect(page.locator(".case-head")).to_contain_text("closed · cancelled")
+        expect(page.get_by_role("link", name="End or hold this Case in the Console")).to_have_count(0)
+        again = run_calculation(page, "calc-stuck")
+        expect(again).to_contain_text("Completed", timeout=WAIT_MS)
+
+
 def test_two_tabs_share_one_feed_and_agree(browser, bench):
     with Watched(browser, bench) as page:
         expect(page.get_by_role("button", name=re.compile("Run the verified|Write these"))).to_be_enabled(timeout=WAIT_MS)

@@ -5,7 +5,7 @@ import { icon } from "../lib/icons.js";
 import { moment, when } from "../lib/time.js";
 import { caseState, caseTypeText, keyText, plural, short } from "../words.js";
 import { conclusions } from "./conversation.js";
-import { button, place, quiet, section } from "./parts.js";
+import { button, place, quiet, section, toConsole } from "./parts.js";
 import { empty, loading, mark, marked, partial, refused } from "./states.js";
 import { timeline } from "./timeline.js";
 
@@ -48,6 +48,7 @@ function one(s, instance, act) {
     section("Conclusions", conclusions(detail, s, instance) ?? quiet("Nothing is derived yet.")),
     section("Operations", timeline(detail.operations ?? [], s.now)),
     !closed && actions(detail),
+    !closed && inTheConsole(detail.case, instance),
     (closed || detail.receipt) && receipt(s, instance, act),
   ];
 }
@@ -58,7 +59,14 @@ const heading = ({ case: row, operations }, now) =>
     h("p", {}, mark(caseState(row, operations)), " ",
       h("span", { class: "quiet" }, caseTypeText(row.caseType), " · opened ", when(row.openedAt, now),
         row.closedAt && [" · closed ", when(row.closedAt, now)])),
-    h("p", { class: "quiet mono small-id", title: "the Case's id" }, row.caseId));
+    h("p", { class: "quiet mono small-id", title: "the Case's id" }, row.caseId),
+    row.holds?.map((each) => h("p", { key: each.hold, class: "box needs" }, `On hold by ${each.by ?? each.hold}${each.reason ? `: ${each.reason}` : "."} `, when(each.at, now))),
+    row.reason && quiet(`Closed by ${row.closedBy ?? "its Agent"}: ${row.reason}`));
+
+/** What only a person may do; this page may not, and the Console asks for the passphrase. */
+const inTheConsole = (row, instance) => section("Hold or end",
+  quiet(row.status === "paused" ? "A person lifts the hold. " : "", "A step that was tried is not repeated by rule in this Case. Ended as cancelled, its key may be opened again, and everything is tried anew."),
+  h("div", { class: "row" }, toConsole("End or hold this Case in the Console", `#cases/${encodeURIComponent(instance.agentId)}/${encodeURIComponent(row.caseId)}`)));
 
 const goalLine = (text, state, kind = "goal") => h("div", { class: kind }, h("span", { class: "goal-text" }, text), state);
 
