@@ -8,6 +8,7 @@ test_suspects_calls.py.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -232,3 +233,8 @@ def test_a_hint_reports_what_cannot_be_evaluated_as_blocked():
     player, _ = played("sus-hint-failure")
     producer, = hints.producible_via(player.space, [Literal.of("q", {"s": "?s"})])
     assert not producer.applicable and producer.blocked_on.predicate == "concat"
+
+
+def test_every_scenario_has_a_test():
+    told = Path(__file__).read_text("utf-8") + Path(__file__).with_name("test_suspects_calls.py").read_text("utf-8")
+    assert len(SCENARIOS) == 59 and [name for name in SCENARIOS if name not in told] == []
