@@ -30,7 +30,8 @@ TOOL = re.compile(r"[a-z][a-z0-9_.-]{1,95}@[1-9][0-9]*", re.ASCII)
 VERSION = re.compile(r"(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)", re.ASCII)
 COLUMN = re.compile(r"\$[A-Za-z0-9_]+", re.ASCII)
 
-SCALAR_TYPES = ("string", "number", "boolean")
+PARAM_TYPES = ("string", "number", "boolean")
+SCALAR_TYPES = ("string", "number", "integer", "boolean")
 SOURCE_TYPES = ("db", "file", "http", "mcp", "sensor", "compute", "human")
 KINDS = ("read", "write", "run")
 AGENT_RULES = ("none", "rules_only", "rules_and_actions")
@@ -141,8 +142,9 @@ class CapabilityReader:
             if isinstance(kind, Mapping):
                 kind = self._object(kind, f"{place}.{name}", "type unit", "type").get("type")
             plain = kind[:-1] if optional and isinstance(kind, str) and kind.endswith("?") else kind
-            if plain not in SCALAR_TYPES:
-                self.bad(f"{place}.{name}", f"{kind!r} is none of the types {', '.join(SCALAR_TYPES)}")
+            types = PARAM_TYPES if optional else SCALAR_TYPES
+            if plain not in types:
+                self.bad(f"{place}.{name}", f"{kind!r} is none of the types {', '.join(types)}")
                 continue
             found[name] = kind
         return found
@@ -237,7 +239,7 @@ class CapabilityReader:
             if name not in names:
                 self.bad(f"{place}.args.{name}", f"{literal.predicate} has no argument of that name ({', '.join(names) or 'none'})")
             elif names[name] and not is_variable(value) and not type_fits(value, names[name]):
-                self.bad(f"{place}.args.{name}", f"{value!r} is not a {names[name]}")
+                self.bad(f"{place}.args.{name}", f"{value!r} is not {a_type(names[name])}")
 
     # --- rules and acceptance ----------------------------------------------------------
 
@@ -460,4 +462,11 @@ class CapabilityReader:
 def type_fits(value: object, kind: str) -> bool:
     """Whether a normalised scalar may stand where `kind` is asked; text that prints as a number has become one."""
     plain = kind.rstrip("?")
+    if plain == "integer":
+        return type_of(value) == "number" and (isinstance(value, int) or value.is_integer())
     return type_of(value) == plain or (plain == "string" and type_of(value) == "number")
+
+
+def a_type(kind: str) -> str:
+    """A type's name with its article."""
+    return f"{'an' if kind.startswith('i') else 'a'} {kind.rstrip('?')}"

@@ -6,10 +6,11 @@ empty Program, so a Release that contradicts its own examples is never installed
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 from rulith.base.errors import Refused
-from rulith.board.capability import CapabilityReader, Problem
+from rulith.board.capability import CapabilityReader, Problem, a_type, type_fits
 from rulith.board.release import Acceptance, Release
 from rulith.board.words import ACCEPTANCE, ACCEPTANCE_MET, CASE_CONTEXT, SUBGOAL_OF
 from rulith.rules.program import Program
@@ -116,6 +117,15 @@ def _check_case_types_named(release: Release, problems: list[Problem]) -> None:
                 problems.append(Problem(f"{place}[{index}].args.case_type", f"{named!r} is no Case Type of this file ({', '.join(release.case_types)})"))
 
 
+def _misfits(release: Release, program: Program) -> Iterator[str]:
+    """Values of an example's facts that do not fit the types its vocabulary declares."""
+    for full, spec in release.predicates.items():
+        for atom in program.facts(full):
+            for name, value in atom.args:
+                if not type_fits(value, spec.args[name]):
+                    yield f"{full}.{name} is {value!r}, which is not {a_type(spec.args[name])}"
+
+
 def _run_examples(release: Release, problems: list[Problem]) -> None:
     for example in release.examples:
         where = f"{example['place']} ({example['title']})"
@@ -134,5 +144,6 @@ def _run_examples(release: Release, problems: list[Problem]) -> None:
             for literal in example["never"]:
                 if next(program.solve([literal], limit=1), None) is not None:
                     problems.append(Problem(where, f"{literal.text()} follows, and must not"))
+            problems += [Problem(where, problem) for problem in islice(_misfits(release, program), SIMILAR_SHOWN)]
         except Refused as refusal:
             problems.append(Problem(where, refusal.happened))

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
-from rulith.board.capability import CASE_TYPE, type_fits
+from rulith.board.capability import CASE_TYPE, a_type, type_fits
 from rulith.board.law_proofs import Derivation, FirstFound, agents_reach, derivation
 from rulith.board.proofs import fact_node, proof_tree
 from rulith.board.release import CaseType, Release
@@ -57,7 +57,7 @@ def read_business_key(case_type: CaseType, given: object) -> dict[str, Scalar]:
     for name, kind in case_type.business_key.items():
         value = given[name]
         if not type_fits(value, kind) or (kind == "string" and not isinstance(value, str)):
-            raise bad(f"{name} is not a {kind}")
+            raise bad(f"{name} is not {a_type(kind)}")
         if isinstance(value, str) and (is_variable(value) or not value.strip()):
             raise bad(f"{name} is {value!r}, which names nothing")
         if isinstance(value, str) and len(value) > KEY_TEXT_MAX:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rulith.base.errors import Refused
-from rulith.board.capability import type_fits, type_of
+from rulith.board.capability import a_type, type_fits, type_of
 from rulith.board.shapes import Source, weaker
 from rulith.board.state import BoardState
 from rulith.board.words import BUILTINS, FUNCTIONAL_DEPENDENCY, is_board_word
@@ -122,7 +122,7 @@ def _reported(state: BoardState, plan: Mapping, fact: object, source: Source | N
         if is_variable(values[name]):
             raise Refused("ingest_rejected", problem=f"{where}.{name} is {_shown(values[name])}, which reads as a variable")
         if name in types and not type_fits(values[name], types[name]):
-            raise Refused("ingest_rejected", problem=f"{where}.{name} is {_shown(values[name])}, which is not a {types[name]}")
+            raise Refused("ingest_rejected", problem=f"{where}.{name} is {_shown(values[name])}, which is not {a_type(types[name])}")
         _same_as_asked(plan, row["args"][name][1:], values[name], f"{where}.{name}")
     tier = weaker("attested", source.tier if source is not None else "attested")
     return Atom.of(predicate, values), tier

@@ -532,8 +532,8 @@ def capability___definitions_tier(data, at="data"):
 def capability___definitions_scalartype(data, at="data"):
  if not (isinstance(data, str)):
   raise Invalid(at, "must be string")
- if not (isinstance(data, str) and data == 'string' or isinstance(data, str) and data == 'number' or isinstance(data, str) and data == 'boolean'):
-  raise Invalid(at, "must be one of ['string', 'number', 'boolean']")
+ if not (isinstance(data, str) and data == 'string' or isinstance(data, str) and data == 'number' or isinstance(data, str) and data == 'integer' or isinstance(data, str) and data == 'boolean'):
+  raise Invalid(at, "must be one of ['string', 'number', 'integer', 'boolean']")
  return data
 
 
