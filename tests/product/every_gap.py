@@ -22,7 +22,6 @@ from tests.product.halting import log_of, make_halting
 ROOT = Path(__file__).resolve().parents[2]
 ROLES = ("gateway", "agent", "host", "worker")
 EDGES = ("right after", "before the next")
-FIRST_GAP = {"gateway": 1, "host": 1, "worker": 2, "agent": 3}     # before it, the role has not been started yet
 AT_ONCE = 4                                                        # a trial mostly waits: for a lease to lapse, for a retry
 LEASE_MS = 1500
 RUN_S = 60.0
@@ -76,14 +75,29 @@ def run_job(pyz: Path, folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def measure(pyz: Path, scratch: Path) -> tuple[int, int]:
-    """How many commits and Worker steps one undisturbed job has."""
+@dataclass(frozen=True)
+class Job:
+    """What one undisturbed job is made of: in which gaps each role lives, and how many Worker steps there are."""
+
+    commits: int
+    worker_steps: int
+    alive: dict[str, list[tuple[int, str]]]      # role -> (gap, edge), in order
+
+    def gaps(self, role: str) -> list[int]:
+        return sorted({gap for gap, _ in self.alive[role]})
+
+
+def measure(pyz: Path, scratch: Path) -> Job:
+    """Run the job once with nothing killed and see who lives in which gap."""
     folder = scratch / "undisturbed"
     lay_out(folder)
     status, said = run_job(make_halting(pyz, folder / "halt"), folder)
     assert status == 0, said
     rows = log_of(folder / "halt")
-    return max(row.get("commit", 0) for row in rows), max(row.get("step", 0) for row in rows)
+    commits = max(row.get("commit", 0) for row in rows)
+    edges = [row for row in rows if "gap" in row and 1 <= row["gap"] < commits]
+    alive = {role: [(row["gap"], row["edge"]) for row in edges if role in row["alive"]] for role in ROLES}
+    return Job(commits, max(row.get("step", 0) for row in rows), alive)
 
 
 def run_trial(pyz: Path, scratch: Path, role: str, gap: int, edge: str) -> Trial:

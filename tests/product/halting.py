@@ -27,6 +27,19 @@ def note(**row):
         log.write(json.dumps(row) + "\\n")
 
 
+def is_alive(pid):
+    try:
+        with open("/proc/%%s/stat" %% pid) as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def roles_alive():
+    named = [name.partition("-") for name in os.listdir(os.path.join(FOLDER, "pids"))]
+    return sorted({role for role, _, pid in named if is_alive(pid)})
+
+
 def kill_role(role):
     me = os.getpid()
     if role == ROLE:
@@ -35,18 +48,14 @@ def kill_role(role):
     folder = os.path.join(FOLDER, "pids")
     for name in sorted(os.listdir(folder)):
         kind, _, pid = name.partition("-")
-        if kind == role:
+        if kind == role and is_alive(pid):
+            note(killed=role, pid=int(pid))     # said first: a host's end is seen before our next line runs
             try:
                 os.kill(int(pid), signal.SIGKILL)
             except ProcessLookupError:
                 continue
-            note(killed=role, pid=int(pid))
             for _ in range(500):
-                try:
-                    with open("/proc/%%s/stat" %% pid) as stat:
-                        if stat.read().rpartition(")")[2].split()[0] == "Z":
-                            return
-                except OSError:
+                if not is_alive(pid):
                     return
                 time.sleep(0.002)
 
@@ -57,6 +66,8 @@ def watch_commits(plan):
     seen = {"commits": 0, "done": False}
 
     def strike(edge):
+        if plan is None:
+            note(gap=seen["commits"], edge=edge, alive=roles_alive())
         if plan and not seen["done"] and plan["role"] != "worker-step" and plan["edge"] == edge and plan["gap"] == seen["commits"]:
             seen["done"] = True
             kill_role(plan["role"])
