@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,29 @@ from tests.product.every_gap import lay_out
 WAIT_S = 30.0
 
 
+class Console:
+    """The Console's API by bare requests: a cookie, and the token that the page would hold."""
+
+    PASSPHRASE = "correct horse battery"
+
+    def __init__(self, url: str) -> None:
+        self.url, self.cookie, self.token = url, "", ""
+
+    def raw(self, route: str) -> bytes:
+        request = urllib.request.Request(f"{self.url}/console/api/{route}", headers={"cookie": self.cookie})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.read()
+
+    def ask(self, route: str, body: dict | None = None) -> dict:
+        request = urllib.request.Request(f"{self.url}/console/api/{route}", None if body is None else json.dumps(body).encode(), {
+            "content-type": "application/json", "cookie": self.cookie, "x-rulith-console": self.token})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            found = json.loads(answer.read())
+            self.cookie = (answer.headers.get("set-cookie") or self.cookie).partition(";")[0]
+        self.token = found.get("token", self.token)
+        return found
+
+
 @dataclass
 class KeptHome:
     product: object
@@ -26,6 +50,7 @@ class KeptHome:
     gateway: subprocess.Popen
     url: str
     workers: list[subprocess.Popen] = field(default_factory=list)
+    log_from: int = 0            # where this run's part of the gateway's log begins
 
     @property
     def path(self) -> Path:
@@ -50,6 +75,17 @@ class KeptHome:
 
     def state(self) -> dict:
         return self.local("state")
+
+    def console(self, scratch: Path) -> Console:
+        """A person, signed in; the passphrase is chosen with the code of this run where there is none yet."""
+        found = Console(self.url)
+        if found.ask("state")["passphraseSet"]:
+            found.ask("sign-in", {"passphrase": Console.PASSPHRASE})
+            return found
+        log = scratch / "gateway.log"
+        code = wait(lambda: re.search(rb"Setup code .*: (\w+)\n", log.read_bytes()[self.log_from:]), "the setup code")
+        found.ask("setup", {"code": code.group(1).decode(), "passphrase": Console.PASSPHRASE})
+        return found
 
     def start_worker(self, folder: Path | None = None, **env: str) -> subprocess.Popen:
         """A Worker from its environment alone, in `folder`."""
@@ -93,6 +129,7 @@ def running_home(product, scratch: Path, *, worker: bool = True) -> Iterator[Kep
     if not folder.exists():
         lay_out(folder)
     log = open(scratch / "gateway.log", "ab")
+    log_from = log.tell()
     gateway = subprocess.Popen(
         product.command("gateway", "--home", str(folder / ".rulith"), "--listen", "127.0.0.1:0"), cwd=scratch,
         stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
@@ -102,7 +139,7 @@ def running_home(product, scratch: Path, *, worker: bool = True) -> Iterator[Kep
         run_file = folder / ".rulith" / "run" / "gateway.json"
         assert gateway.poll() is None
         wait(run_file.exists, f"the gateway to listen ({(scratch / 'gateway.log').read_text('utf-8')})")
-        home = KeptHome(product, folder, gateway, json.loads(run_file.read_text("utf-8"))["url"])
+        home = KeptHome(product, folder, gateway, json.loads(run_file.read_text("utf-8"))["url"], log_from=log_from)
         if worker:
             home.start_worker()
             home.wait_line("online")

@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-import urllib.request
 from pathlib import Path
 
-from tests.product.kept_home import running_home, wait
+from tests.product.kept_home import running_home
 
 DEMO = ("demo", "verified-calculation", "job", "--with-decision")
-
-
-class Console:
-    """The Console's API by bare requests: a cookie, and the token that the page would hold."""
-
-    def __init__(self, url: str) -> None:
-        self.url, self.cookie, self.token = url, "", ""
-
-    def ask(self, route: str, body: dict | None = None) -> dict:
-        request = urllib.request.Request(f"{self.url}/console/api/{route}", None if body is None else json.dumps(body).encode(), {
-            "content-type": "application/json", "cookie": self.cookie, "x-rulith-console": self.token})
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            found = json.loads(answer.read())
-            self.cookie = (answer.headers.get("set-cookie") or self.cookie).partition(";")[0]
-        self.token = found.get("token", self.token)
-        return found
 
 
 def decide(product, scratch: Path, verdict: str) -> None:
     """A person opens the home's Console, chooses a passphrase with the code of that run, and decides on what it shows."""
     with running_home(product, scratch, worker=False) as home:
-        code = wait(lambda: re.search(r"Setup code .*: (\w+)\n", (scratch / "gateway.log").read_text("utf-8")), "the setup code").group(1)
-        console = Console(home.url)
-        console.ask("setup", {"code": code, "passphrase": "correct horse battery"})
+        console = home.console(scratch)
         row, = [row for row in console.ask("state")["decisions"] if row["state"] == "pending"]
         assert json.loads(row["argsText"])["total_cents"] == 9593
         body = {"id": row["id"], "verdict": verdict, "argumentDigest": row["argumentDigest"]}
