@@ -55,11 +55,11 @@ CODES: dict[str, tuple[str, str]] = {
         "Case {case} is closed as {disposition}.",
         "Read its outcome and receipt; work that is new needs a key of its own.",
     ),
-    "case_paused": ("Case {case} is held by {holds}.", "A person lifts the hold; nothing is written to the Case until then."),
+    "case_paused": ("Case {case} is held by {holds}.", "A person lifts the hold in the Console (section Cases); nothing is written to the Case until then."),
     "case_hold_stands": ("Case {case} is held by {hold} already.", "Lift that hold first to set it with another reason; nothing was changed."),
     "case_not_held": ("Case {case} is not held by {hold}.", "Reload the page and look again; nothing was changed."),
     "case_not_certified": ("{root} may not close as completed: {problem}.", "Close what is open first, or close with another disposition and a reason."),
-    "case_busy": ("{case} still waits for {obligations}.", "Let it settle, or have a person reconcile it, then close."),
+    "case_busy": ("{case} still waits for {obligations}.", "Let it settle, or have a person settle or withdraw it in the Console, then close."),
     "case_admission_refused": ("No new Case of {case_type} is accepted: {problem}.", "Ask the owner of this gateway."),
     "no_acceptance_root": (
         "The write has no running Case in focus to belong to.",
