@@ -364,7 +364,7 @@ def _keep_closing(state: BoardState, case: Case) -> None:
     for case_id in kept[:-CLOSINGS_KEPT]:
         state.put_case(replace(state.cases[case_id], closing=None))
     state.journal.set(state, "kept_closings", kept[-CLOSINGS_KEPT:])
-    for part in ("leaves", "gaps"):
+    for part in ("leaves", "gaps", "tried"):
         state.reads.pop((part, case.case_id), None)
 
 
