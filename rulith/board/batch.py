@@ -17,8 +17,9 @@ from rulith.base.errors import Refused
 from rulith.base.limits import BATCH_OPERATIONS_MAX
 from rulith.board import actions
 from rulith.board.cases import writable_cases
-from rulith.board.gates import check_heads, check_placeholders, check_writable, read_agent_fact
+from rulith.board.gates import check_builtins, check_heads, check_placeholders, check_writable, read_agent_fact
 from rulith.board.machine import expect_members, members
+from rulith.board.names import check_literals, check_name, check_predicate, check_words
 from rulith.board.release import ActionSpec
 from rulith.board.shapes import Mint
 from rulith.board.state import ASSERTED, AgentAction, Aggregate, BoardState, Case, Fact, Goal, RuleInfo
@@ -92,6 +93,8 @@ class Batch:
         for name in ("id", "label", "nodeId", "action"):
             if name in operation and (not isinstance(operation[name], str) or not operation[name]):
                 raise Refused("bad_command", problem=f"{where}: {name} is not a non-empty text")
+        if "label" in operation:
+            check_words(operation["label"], f"{where}: the label")
         getattr(self, f"_{op}")(operation, where)
 
     # --- ids and ownership -------------------------------------------------------------
@@ -141,6 +144,7 @@ class Batch:
             raise Refused("bad_command", problem=f"{where}: desired is empty")
         if any(literal.naf for literal in desired):
             raise Refused("bad_command", problem=f"{where}: naf belongs to rule bodies; a goal states what should hold")
+        check_literals(desired, where, self.state.protected)
         check_placeholders(desired, where)
         goal_id = self._id(operation, "goal_")
         label = operation.get("label") or " AND ".join(literal.text() for literal in desired)
@@ -154,8 +158,10 @@ class Batch:
         when, then = read_literals(operation["when"], f"{where} when"), read_literals(operation["then"], f"{where} then")
         if not then:
             raise Refused("bad_command", problem=f"{where}: then is empty")
+        check_literals([*when, *then], where, self.state.protected)
         check_heads(self.state, then, where)
         rule_id = self._id(operation, "rule_")
+        check_builtins(when, rule_id, "RULE_UNSAFE")
         rule = Rule(rule_id, (operation.get("label") or rule_id)[:LABEL_MAX], when, then)
         for info in self.state.rules.values():
             if info.rule.same_content(rule):
@@ -175,7 +181,10 @@ class Batch:
             raise Refused("name_taken", name=name)
         preconditions = read_literals(operation.get("preconditions", []), f"{where} preconditions")
         effects = read_literals(operation["effects"], f"{where} effects")
+        check_words(name, f"{where}: the Action")
+        check_literals([*preconditions, *effects], where, state.protected)
         check_heads(state, effects, where)
+        check_builtins(preconditions, name, "ACTION_UNSAFE")
         check_action(name, preconditions, effects)
         action_id = self._id(operation, "act_")
         spec = ActionSpec(name, (operation.get("label") or name)[:LABEL_MAX], {}, preconditions, effects)
@@ -236,6 +245,7 @@ class Batch:
         into = operation["into"]
         if not isinstance(into, Mapping) or not into.get("predicate") or not into.get("valueArg"):
             raise Refused("aggregate_refused", problem="into names no predicate and valueArg")
+        self._check_aggregate_names(operation, where)
         check_writable(self.state, into["predicate"], where)
         aggregate_id = operation.get("id") or f"agg_{into['predicate']}"
         if aggregate_id in self.state.aggregates:
@@ -253,6 +263,15 @@ class Batch:
         self.state.journal.put(self.state.aggregates, aggregate_id, Aggregate(
             aggregate_id, dict(operation), tuple(members), case.case_id, tuple(rule.id for rule in rules)))
         self.nodes.append(aggregate_id)
+
+    def _check_aggregate_names(self, operation: Mapping, where: str) -> None:
+        source, into, group = operation["source"], operation["into"], operation.get("group_by")
+        for part in (source, into):
+            if isinstance(part, Mapping) and isinstance(part.get("predicate"), str):
+                check_predicate(part["predicate"], where, self.state.protected)
+        for name in (into.get("valueArg"), group):
+            if isinstance(name, str):
+                check_name(name, f"{where}: the argument")
 
 
 def rule_permission(state: BoardState, case: Case) -> str:

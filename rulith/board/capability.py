@@ -19,6 +19,7 @@ from rulith.base.errors import Refused
 from rulith.board.release import Acceptance, ActionSpec, CaseType, PredicateSpec, Release, TaskNode
 from rulith.board.shapes import TIERS
 from rulith.board.words import BUILTINS, IMPORTABLE
+from rulith.rules.safety import misnamed
 from rulith.rules.terms import Literal, Rule, is_variable, read_literal
 
 FORMAT = "rulith-capability/1"
@@ -220,6 +221,8 @@ class CapabilityReader:
             if head:
                 self.bad(place, f"{literal.predicate} is a builtin and is never concluded")
                 return None
+            if wrong := misnamed(literal):
+                self.bad(place, wrong)
             return literal
         full = self.aliases.get(literal.predicate)
         if full is None:

@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 
 from rulith.base.errors import Refused
 from rulith.board.capability import a_type, type_fits, type_of
+from rulith.board.names import check_literals
 from rulith.board.shapes import Source, weaker
 from rulith.board.state import BoardState
 from rulith.board.words import BUILTINS, FUNCTIONAL_DEPENDENCY, is_board_word
+from rulith.rules.safety import misnamed
 from rulith.rules.terms import Atom, Literal, Scalar, is_variable, normalise, read_literal
 
 OWNERS = {
@@ -55,6 +57,7 @@ def read_agent_fact(state: BoardState, operation: Mapping, where: str) -> Atom:
     for name, value in literal.args:
         if is_variable(value):
             raise Refused("variable_in_fact", where=f"{where} {literal.predicate}.{name}", value=value)
+    check_literals([literal], where, state.protected)
     atom = literal.atom()
     check_writable(state, atom.predicate, where, dict(atom.args))
     return atom
@@ -63,6 +66,13 @@ def read_agent_fact(state: BoardState, operation: Mapping, where: str) -> Atom:
 def check_heads(state: BoardState, heads: Sequence[Literal], where: str) -> None:
     for head in heads:
         check_writable(state, head.predicate, where, dict(head.args))
+
+
+def check_builtins(body: Sequence[Literal], name: str, code: str) -> None:
+    """Refuse a builtin under other argument names than its own: it would never hold, and nobody would hear why."""
+    wrong = [problem for literal in body if literal.predicate in BUILTINS and (problem := misnamed(literal))]
+    if wrong:
+        raise Refused(code, rule=name, problems="; ".join(wrong), violations=wrong)
 
 
 def check_placeholders(literals: Sequence[Literal], where: str) -> None:

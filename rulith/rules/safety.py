@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rulith.base.errors import Refused
-from rulith.rules.builtins import ARITHMETIC, BUILTINS
+from rulith.rules.builtins import ARITHMETIC, BUILTINS, COMPARISONS
 from rulith.rules.terms import Literal, Rule, is_variable
 
 
@@ -71,6 +71,21 @@ def violations(body: Sequence[Literal], heads: Sequence[Literal]) -> list[str]:
         free = [name for name in head.variables() if name not in bound]
         found.extend(f"{name} in {head.text()} is bound by no body literal" for name in free)
     return found
+
+
+def misnamed(literal: Literal) -> str:
+    """Why a builtin literal could never hold under its argument names; empty when they are its own.
+
+    Not part of safety: such a rule is evaluated as it stands, and is silent for ever. Who
+    takes rules from people and models asks, and says so.
+    """
+    name, given = literal.predicate, set(literal.names)
+    own = COMPARISONS.get(name) or (*ARITHMETIC[name], "result")
+    if given == set(own):
+        return ""
+    lacks, has = [slot for slot in own if slot not in given], sorted(given - set(own))
+    parts = ([f"lacks {', '.join(lacks)}"] if lacks else []) + ([f"has {', '.join(has)}"] if has else [])
+    return f"{literal.text()} {' and '.join(parts)}; {name} takes {', '.join(own)}"
 
 
 def check_rule(rule: Rule) -> None:
