@@ -157,6 +157,8 @@ def test_the_theme_is_chosen_and_kept(page):
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.get_by_label("Theme").select_option("light")
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    page.wait_for_function("before => getComputedStyle(document.body).backgroundColor !== before", arg=dark)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark
 
 
