@@ -51,6 +51,7 @@ class Program:
             ended = await run_command(
                 self.command, cwd=self.root, env=self.environment, timeout_s=self.timeout_s,
                 stdout_bytes_max=self.call.object_bytes, stderr_bytes_max=STDERR_BYTES_MAX,
+                ends_orphans=True,
             )  # fmt: skip
         except Refused as refused:
             return Failed(f"The adapter was not started: {refused.facts.get('problem', refused.code)}.")

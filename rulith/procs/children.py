@@ -1,7 +1,8 @@
 """One command to its end: own process group, bounded output, a deadline, ended as a tree.
 
 Output over the bound ends the command: nobody could use the rest. Nothing it started in
-its group survives it. Knows nothing of what the command is for.
+its group survives it, and on Linux, where the caller asks for it, nothing it started at
+all. Knows nothing of what the command is for.
 
 Units   *_s seconds, *_bytes_max bytes
 Source  the Worker hop, "run"
@@ -14,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rulith.base.errors import Refused
+from rulith.procs.orphans import Brood
 from rulith.procs.spawned import STDOUT, Spawned
 from rulith.procs.trees import kill_group, kill_tree
 
@@ -63,37 +65,44 @@ class _Output:
 
 async def run_command(argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None,
                       stdin: bytes = b"", timeout_s: float = 60.0, stdout_bytes_max: int = 1_048_576,
-                      stderr_bytes_max: int = 2048) -> Finished:
+                      stderr_bytes_max: int = 2048, ends_orphans: bool = False) -> Finished:
     """Run `argv` without a shell and wait for its end. Cancelling ends the command's tree first.
 
+    ends_orphans  what left its group and its parents is ended too (Linux). For a process that starts
+                  nothing else meanwhile: whatever appears below it counts as the command's
     Raises Refused command_not_started.
     """
     output = _Output(stdout_bytes_max, stderr_bytes_max)
+    brood = Brood() if ends_orphans else None
     try:
         child = await Spawned.start(argv, on_output=output.take, has_stdin=bool(stdin), cwd=cwd, env=env)
     except (OSError, ValueError) as problem:      # ValueError: a NUL in an argument
         raise Refused("command_not_started", program=argv[0],
                       problem=getattr(problem, "strerror", None) or problem) from None
+    if brood is not None:
+        brood.began(child.pid)
     if stdin:
         child.write(stdin)
         child.close_stdin()
     try:
         await asyncio.wait([child.exited, output.overflow], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         timed_out = not child.exited.done() and not output.overflow.done()
-        await _end(child)
+        await _end(child, brood)
     except asyncio.CancelledError:
-        await asyncio.shield(asyncio.ensure_future(_end(child)))
+        await asyncio.shield(asyncio.ensure_future(_end(child, brood)))
         raise
     finally:
         child.close()
     return Finished(child.exited.result(), bytes(output.stdout), output.overflow.done(), bytes(output.stderr), timed_out)
 
 
-async def _end(child: Spawned) -> None:
+async def _end(child: Spawned, brood: Brood | None) -> None:
     """See the command and what it left behind to their end, its last output included."""
     if not child.exited.done():
         kill_tree(child.pid)
         await child.exited
+    if brood is not None:
+        await brood.end()
     if not child.closed.done():
         # The pipes are still open: either output is on its way, or a grandchild holds them.
         kill_group(child.pid)

@@ -57,8 +57,13 @@ def kill_tree(pid: int) -> None:
         pass                                     # its leader has been waited for, or never made a group
     _kill(pid)
     for child, ticks in below:
-        if ticks and start_ticks(child) == ticks:
-            _kill(child)
+        kill_process(child, ticks)
+
+
+def kill_process(pid: int, ticks: str) -> None:
+    """End the process that had `pid` and that start tick when it was seen; never one that took the number since."""
+    if ticks and start_ticks(pid) == ticks:
+        _kill(pid)
 
 
 def kill_group(pid: int) -> None:

@@ -59,6 +59,32 @@ def test_a_writer_whose_report_cannot_be_recorded_is_never_called_failed_nor_run
     assert (folder / "writes.log").read_text("utf-8") == "w"
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="child subreapers are Linux's")
+def test_a_daemon_that_a_program_leaves_behind_ends_with_it(product, tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    lay_out(folder)
+    reader = folder / "adapters" / "read_input.py"
+    text, place = reader.read_text("utf-8"), tmp_path / "daemon.pid"
+    begin = text.index("import ")
+    reader.write_text(text[:begin] + f"""import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for fd in range(3):
+            os.close(fd)
+        with open({str(place) + '.new'!r}, "w") as file:
+            file.write(str(os.getpid()))
+        os.rename({str(place) + '.new'!r}, {str(place)!r})
+        time.sleep(600)
+    os._exit(0)
+while not os.path.exists({str(place)!r}):
+    time.sleep(0.01)
+""" + text[begin:], "utf-8")
+    run = product.run(*DEMO, cwd=tmp_path)
+    assert run.status == 0, run
+    assert not Path(f"/proc/{place.read_text('utf-8')}").exists()
+
+
 def test_a_tool_the_worker_will_not_run_is_told_and_not_waited_for_in_silence(product, tmp_path: Path) -> None:
     folder = tmp_path / "job"
     lay_out(folder)

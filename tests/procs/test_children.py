@@ -135,3 +135,75 @@ def test_a_command_that_cannot_start_is_a_refusal(tmp_path: Path) -> None:
         with pytest.raises(Refused):
             await run_command(python(""), cwd=str(tmp_path / "absent"))
     run(scenario)
+
+
+# --- what leaves the group
+
+DAEMON = """
+import os, sys, time
+def twice(place):
+    if os.fork():
+        os.wait()
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    for fd in range(3):
+        os.close(fd)
+    with open(place + '.new', 'w') as file:
+        file.write(str(os.getpid()))
+    os.rename(place + '.new', place)
+    time.sleep(600)
+"""
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="child subreapers are Linux's")
+
+
+def daemon_of(place: Path) -> int:
+    return int(place.read_text())
+
+
+@linux
+@pytest.mark.parametrize("ends", ["print('done')", "sys.exit(3)", "os.kill(os.getpid(), 9)", "print('x' * 100000)"])
+def test_a_daemon_that_left_its_group_ends_with_the_command(tmp_path: Path, ends: str) -> None:
+    async def scenario() -> None:
+        places = [tmp_path / f"pid{number}" for number in range(3)]
+        waits = f"\nwhile not all(map(os.path.exists, {[str(place) for place in places]})): time.sleep(0.005)\n"
+        code = DAEMON + "".join(f"twice({str(place)!r})\n" for place in places) + waits + ends
+        await run_command(python(code), stdout_bytes_max=1000, ends_orphans=True)
+        for place in places:
+            assert not Path(f"/proc/{daemon_of(place)}").exists(), "it is gone, and no zombie either"
+    run(scenario)
+
+
+@linux
+def test_a_daemon_is_ended_after_a_timeout_and_after_a_cancel_too(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        place = tmp_path / "pid"
+        code = DAEMON + f"twice({str(place)!r})\ntime.sleep(600)"
+        done = await run_command(python(code), timeout_s=1.0, ends_orphans=True)
+        assert done.timed_out and not Path(f"/proc/{daemon_of(place)}").exists()
+        place.unlink()
+        running = asyncio.ensure_future(run_command(python(code), ends_orphans=True))
+        while not place.exists():
+            await asyncio.sleep(0.005)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert not Path(f"/proc/{daemon_of(place)}").exists()
+    run(scenario)
+
+
+@linux
+def test_what_this_process_started_otherwise_is_left_alone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        before = await asyncio.create_subprocess_exec(*python("import time; time.sleep(600)"))
+        slow = asyncio.ensure_future(run_command(python(f"import time, os\nwhile not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.005)\nprint('whole')"),
+                                                 ends_orphans=True))
+        try:
+            await run_command(python("print('quick')"), ends_orphans=True)
+            assert before.returncode is None and is_running(before.pid)
+            (tmp_path / "go").touch()
+            assert (await slow).stdout.strip() == b"whole", "another command under way is no orphan"
+        finally:
+            before.kill()
+            await before.wait()
+    run(scenario)
