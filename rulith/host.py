@@ -28,6 +28,7 @@ from rulith.disk.home import Home, find_home
 from rulith.disk.locks import HeldLock, take_lock
 from rulith.disk.runfile import read_live, remove_runfile
 from rulith.net.server import Server, serve
+from rulith.procs.archive import interpreter
 from rulith.procs.roles import RoleProcess
 from rulith.workbench.api import Api
 from rulith.workbench.bench import Workbench
@@ -88,6 +89,7 @@ def main(argv: Sequence[str]) -> int:
         if options.gateway is not None:
             raise Refused("not_built", what="`rulith start --gateway URL`",
                           instead="Run `rulith start` without it: it runs a gateway of its own on this computer.")
+        interpreter()                    # without one no role starts; better said here than on the page
         home = find_home(options.home, environ).prepare()
         with _only_workbench(home):
             return asyncio.run(_run(home, options, gate, environ))

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,6 +24,7 @@ from rulith.adapters.outcomes import REASON_BYTES_MAX, Call, Executed, Failed, O
 from rulith.adapters.territory import Territory
 from rulith.base.errors import Refused
 from rulith.base.paths import relative_components
+from rulith.procs.archive import interpreter
 from rulith.procs.children import Finished, run_command
 
 TIMEOUT_DEFAULT_S = 60.0
@@ -90,7 +90,7 @@ def compile_program(
 ) -> Program:
     """Judge the program file, the Source's folder and the argument before anything is claimed.
 
-    Raises Refused: adapter_refused, source_root_refused, path_refused.
+    Raises Refused: adapter_refused, source_root_refused, path_refused, python_unknown.
     """
     tool = call.tool
     names = relative_components(tool.entry, where=f"Tool {tool.id!r}")
@@ -106,6 +106,6 @@ def compile_program(
     argument = json.dumps(call.arguments, separators=(",", ":"), allow_nan=False)
     if len(argument) > ARGUMENT_BYTES_MAX:
         raise Refused("resource_limit", what=f"the argument of Tool {tool.id!r}", value=len(argument), limit=ARGUMENT_BYTES_MAX)
-    command = (sys.executable, os.path.join(territory.root, *names), argument)
+    command = (interpreter(), os.path.join(territory.root, *names), argument)
     environment = child_environment(ambient, passed=tool.env_pass, added=_added(call, access))
     return Program(call, command, territory.root, environment, timeout_s)

@@ -32,7 +32,7 @@ from rulith.gateway.first_start import HAS_NO_ROWS, SIGNING_KEY, check_ledger_fi
 from rulith.gateway.signing import Signer
 from rulith.local.gateway import LocalGateway, find_gateway
 from rulith.net.client import HttpClient
-from rulith.procs.archive import running_archive
+from rulith.procs.archive import interpreter, running_archive
 from rulith.store.ledger import Ledger, engine_version
 
 OK, NOTE, WRONG = "ok", "note", "wrong"
@@ -114,7 +114,7 @@ def _finding(name: str, look: Callable[[], Finding]) -> Finding:
 def _machine() -> Iterator[Finding]:
     archive = running_archive()
     yield Finding("rulith", OK, f"{VERSION}, {archive if archive else 'a checkout, not a built file'}")
-    yield Finding("python", OK, f"{'.'.join(map(str, sys.version_info[:3]))}, {sys.executable}")
+    yield _finding("python", lambda: Finding("python", OK, f"{'.'.join(map(str, sys.version_info[:3]))}, {interpreter()}"))
     version = tuple(int(part) for part in engine_version().split("."))
     if version < SQLITE_NEEDED:
         yield Finding("sqlite", WRONG, f"{engine_version()}; the ledger needs {'.'.join(map(str, SQLITE_NEEDED))} or newer. Use a newer Python.")

@@ -8,12 +8,13 @@ exists is ever overwritten by laying the folder out.
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from rulith.base.errors import Refused
 from rulith.base.limits import INTEGER_MAX
 from rulith.base.resources import shipped, shipped_bytes
-from rulith.disk.atomic import read_bounded, write_whole
+from rulith.disk.atomic import read_bounded, sync_folder, write_whole
 
 FOLDER = "verified-calculation"
 ADAPTERS = ("read_input.py", "write_output.py", "verify_output.py")
@@ -40,13 +41,29 @@ def lay_out(workspace: Path) -> list[Path]:
         if not place.exists():
             write_whole(place, shipped_bytes("examples", FOLDER, *name.split("/")), mode=0o644)
             written.append(place)
-    runtime = workspace / "runtime"
-    if not runtime.exists():
-        runtime.mkdir()
-        order = runtime / "input.json"
-        write_whole(order, order_bytes(FIRST_ORDER), mode=0o644)
-        written.append(order)
+    if _first_order(workspace):
+        written.append(workspace / "runtime" / "input.json")
     return written
+
+
+def _first_order(workspace: Path) -> bool:
+    """Make `runtime` with its order in it, both at once; False where it stands already."""
+    runtime, fresh = workspace / "runtime", workspace / "runtime.new"
+    if not runtime.exists():
+        # Under another name until the order is in it: a stop in between would leave a folder
+        # that looks as if somebody had taken its order away. What such a stop left is used again.
+        fresh.mkdir(exist_ok=True)
+        write_whole(fresh / "input.json", order_bytes(FIRST_ORDER), mode=0o644)
+        try:
+            fresh.rename(runtime)
+        except OSError:
+            if not runtime.exists():
+                raise
+        else:
+            sync_folder(workspace)
+            return True
+    shutil.rmtree(fresh, ignore_errors=True)
+    return False
 
 
 def order_bytes(order: dict) -> bytes:

@@ -11,6 +11,8 @@ import sys
 from importlib import resources
 from pathlib import Path
 
+from rulith.base.errors import Refused
+
 
 def running_archive() -> Path | None:
     """The absolute path of the .pyz this code was loaded from; None in a checkout."""
@@ -27,10 +29,17 @@ def checkout_root() -> Path:
     return Path(str(resources.files("rulith"))).resolve().parent
 
 
+def interpreter() -> str:
+    """The Python that runs this, as a program to be started. Raises Refused python_unknown."""
+    if not sys.executable:
+        raise Refused("python_unknown")
+    return sys.executable
+
+
 def role_command(role: str, archive: Path | None) -> list[str]:
     """The command line that runs `role` from `archive`, or from the checkout. No argument is a secret."""
     options = ["-X", "utf8", "-u"]
     if archive is not None:
         # -I -S: no foreign .pth file, no PYTHON* variable and no user site-packages has a say.
-        return [sys.executable, "-I", "-S", *options, str(archive), role]
-    return [sys.executable, *options, "-m", "rulith", role]
+        return [interpreter(), "-I", "-S", *options, str(archive), role]
+    return [interpreter(), *options, "-m", "rulith", role]

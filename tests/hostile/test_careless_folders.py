@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from rulith.base.errors import Refused
 from rulith.commands.demo import file_name
 from rulith.disk.example import read_order
 from rulith.disk.home import Home
+from tests.conftest import Run
 
 DEMO = ("demo", "verified-calculation")
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX files")
@@ -116,3 +118,12 @@ def test_the_overview_says_which_verbs_this_release_lacks(product, tmp_path: Pat
         if verb in ("board", "council", "watch", "bridge", "capability", "constitution", "explain", "verify", "doctor"):
             told = product.run(verb, "x", cwd=tmp_path)
             assert ("is not part of this release" in told.err) == (line in later), told
+
+
+@posix
+def test_a_python_that_does_not_know_its_own_path_is_named(product, tmp_path: Path) -> None:
+    """Started under a name that no PATH leads to: sys.executable is empty, and no role could be started."""
+    for words, status in ((DEMO, 1), (("start", "--no-browser"), 1), (("agent", "--case-type", "verified_calculation", "work"), 1), (("doctor",), 1)):
+        run = subprocess.run(["python-nowhere", *product.command(*words)[1:]], executable=sys.executable, cwd=tmp_path, env={"HOME": str(tmp_path)},
+                             capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        assert run.returncode == status and "sys.executable is empty" in said(Run(run.returncode, run.stdout, run.stderr)), (words, run)

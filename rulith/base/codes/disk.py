@@ -53,6 +53,8 @@ CODES: dict[str, tuple[str, str]] = {
     "store_closed": ("The ledger is closed.", "Open it again."),
     # processes
     "command_not_started": ("{program} could not be started: {problem}.", "Check that it exists and may be executed."),
+    "python_unknown": ("This Python does not know where it is (sys.executable is empty), so nothing can be started with it.",
+                       "Start rulith with Python's full path, for example /usr/bin/python3 rulith.pyz."),
     "role_not_started": ("The {role} could not be started: {problem}.", "Check that this program's file is still in its place."),
     "role_ended": ("The {role} ended with status {status}: {words}", "Its log says more."),
     "role_silent": ("The {role} did not say {type!r} within {seconds} s.", "Its log may say why; stop it and start it again."),
