@@ -115,6 +115,7 @@ def _parts(token: str) -> tuple[str, bytes]:
     parts = token.split(".")
     if len(parts) != 2 or not all(parts):
         raise Refused("grant_unreadable", problem="it does not have exactly two parts")
+    _bytes_of(parts[0], "payload")       # unreadable comes before badly signed
     return parts[0], _bytes_of(parts[1], "signature")
 
 
