@@ -43,13 +43,17 @@ class Guard:
         return self.name == "concat"
 
 
+_SLOW = {"idiv": 100, "imod": 100}     # some microseconds, where an operand is a fraction
+
+
 class Body:
     """joins and guards of a list of literals; `given` variables are bound from outside.
 
     never   some literal can never be decided, so nothing ever matches
+    weight  what a join step of this body counts for: the guards it may run cost about half a step each
     """
 
-    __slots__ = ("literals", "variables", "constants", "joins", "guards", "never", "computes", "_numbers", "_places")
+    __slots__ = ("literals", "variables", "constants", "joins", "guards", "never", "computes", "weight", "_numbers", "_places")
 
     def __init__(self, literals: Sequence[Literal], given: Sequence[str] = ()) -> None:
         self.literals = tuple(literals)
@@ -62,6 +66,7 @@ class Body:
         self.joins: list[Join] = []
         self.guards: list[Guard] = []
         self.computes = False   # does any guard compute a value?
+        self.weight = 1
         if self.never:
             return
         for index in order:
@@ -70,6 +75,7 @@ class Body:
                 self.joins.append(Join(index, len(self.joins) + 1, self.terms(literal)))
             else:
                 self._guard(index, literal)
+        self.weight += sum([_SLOW.get(guard.name, 1) for guard in self.guards]) // 2
 
     def _guard(self, index: int, literal: Literal) -> None:
         if literal.predicate not in BUILTINS:

@@ -17,9 +17,10 @@ import gc
 from heapq import heappop, heappush
 
 from rulith.base.errors import Refused
+from rulith.base.limits import TEXT_WORK_MAX
 from rulith.rules.bodies import Guard, Join
 from rulith.rules.engine import Engine
-from rulith.rules.generate import Explosion
+from rulith.rules.generate import Explosion, TextExplosion
 from rulith.rules.heads import RuleHead
 from rulith.rules.relations import Key, Relation, Row
 
@@ -157,22 +158,33 @@ class _Closing:
         if head.lacks_rows(pending, start):
             return
         out = engine.out_of(head.relation)
-        limit = engine.limits.bindings
+        weight = head.body.weight
+        # Before the run: one run with slow guards could overspend by far.
+        self.spend(weight * len(delta) if delta is not None else 1 + (weight - 1) * head.rows_most())
+        limit = min(engine.limits.bindings, (self.budget - engine.steps) // weight)
         try:
             steps = head.run("derive", start, delta, out.append, engine.values, limit)
+        except TextExplosion as explosion:
+            literal = head.body.literals[explosion.index].text()
+            raise Refused("resource_limit", what=f"the text work of {literal} in rule {head.rule.id}",
+                          value=f"more than {TEXT_WORK_MAX} steps", limit=TEXT_WORK_MAX) from None
         except Explosion as explosion:
+            if limit < engine.limits.bindings:
+                self.spend(engine.limits.steps + 1)
             literal = head.body.literals[explosion.index].text()
             raise Refused("JOIN_EXPLOSION", rule=head.rule.id, literal=literal, limit=limit) from None
-        self.spend(steps + (len(delta) if delta else 1))
+        self.spend(weight * steps)
 
     def search(self, head: RuleHead, mode: str, start: Guard | str, rows: list[Row], out: list[Key]) -> None:
         """Look for proofs or for their ends: bounded by what the closing may still spend."""
+        weight = head.body.weight
+        self.spend((weight - 1) * len(rows))
         try:
-            steps = head.run(mode, start, rows, out.append, self.engine.values, self.budget - self.engine.steps)
+            steps = head.run(mode, start, rows, out.append, self.engine.values, (self.budget - self.engine.steps) // weight)
         except Explosion:
-            self.spend(self.engine.limits.steps)
+            self.spend(self.engine.limits.steps + 1)
         else:
-            self.spend(steps)
+            self.spend(weight * steps)
 
     def spend(self, steps: int) -> None:
         self.engine.steps += steps

@@ -19,13 +19,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rulith.base.limits import INTEGER_MAX
+from rulith.base.limits import INTEGER_MAX, TEXT_WORK_MAX
 from rulith.rules import builtins
 from rulith.rules.bodies import Body, Guard, Join
 
 # CPython refuses more than 20 nested blocks; deeper joins continue in another generator.
 _LOOPS_MAX = 12
 _COMPILED_MAX = 4_096
+_TEXT_COUNTERS = 1_000     # above the slots of joins
 
 
 class Explosion(Exception):
@@ -34,6 +35,10 @@ class Explosion(Exception):
     def __init__(self, index: int) -> None:
         super().__init__(index)
         self.index = index
+
+
+class TextExplosion(Explosion):
+    """A literal made or searched more text than the limit allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ def compiled(source: str) -> Callable:
 
 
 _GLOBALS: dict[str, object] = {
-    "Explosion": Explosion, "concat": builtins.concat, "quiet_concat": builtins.quiet_concat,
+    "Explosion": Explosion, "TextExplosion": TextExplosion, "concat": builtins.concat, "quiet_concat": builtins.quiet_concat,
     "int_class": int, "str_class": str,
     **{f"b_{name}": function for name, function in builtins.BINARY_FUNCTIONS.items()},
     **{f"b_{name}": function for name, function in builtins.UNARY_FUNCTIONS.items()},
@@ -321,13 +326,21 @@ class _Writer:
             self.line(f"if {names[0]} {'!=' if guard.name == 'eq' else '=='} {names[1]}: continue")
         elif guard.name == "contains":
             self.line(f"l = V[{names[0]}]; r = V[{names[1]}]")
-            self.line("if l.__class__ is not str_class or r.__class__ is not str_class or r not in l: continue")
+            self.line("if l.__class__ is not str_class or r.__class__ is not str_class: continue")
+            self._text_work(guard, "(len(l) + len(r)) >> 6")
+            self.line("if r not in l: continue")
         elif guard.name == "between":
             self.line(f"m = N[{names[0]}]; l = N[{names[1]}]; r = N[{names[2]}]")
             self.line("if m is None or l is None or r is None or not l <= m <= r: continue")
         else:
             self.line(f"l = N[{names[0]}]; r = N[{names[1]}]")
             self.line(f"if l is None or r is None or not l {_ORDERS[guard.name]} r: continue")
+
+    def _text_work(self, guard: Guard, work: str) -> None:
+        """Count work that grows with the length of texts, in join steps."""
+        counter = f"n{_TEXT_COUNTERS + guard.index}"
+        self.line(f"{counter} += {work}")
+        self.line(f"if {counter} > {TEXT_WORK_MAX}: raise TextExplosion({guard.index})")
 
     def _arithmetic(self, guard: Guard) -> None:
         names = [self.name(term) for term in guard.terms]
@@ -338,6 +351,7 @@ class _Writer:
             self.line(f"t = {word}(V[{names[0]}], V[{names[1]}])")
             if self.task.mode == "kill":
                 self.line("if t is None: continue")
+            self._text_work(guard, "len(t) >> 4 if t.__class__ is str_class else 0")
         elif len(names) == 1:
             self.line(f"l = N[{names[0]}]")
             self.line("if l is None: continue")

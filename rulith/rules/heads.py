@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rulith.base.errors import Refused
+from rulith.base.limits import TEXT_WORK_MAX
 from rulith.rules.bodies import Body, Guard, Join
 from rulith.rules.builtins import BUILTINS
-from rulith.rules.generate import Access, Explosion, Task, function_of
+from rulith.rules.generate import Access, Explosion, Task, TextExplosion, function_of
 from rulith.rules.relations import Key, Relation, Relations, Row, Shape, Sign
 from rulith.rules.terms import Literal, Rule
 from rulith.rules.values import Values
@@ -95,6 +96,11 @@ class RuleHead(_Reader):
         return function(_ONCE if delta is None else delta, self.relation.rows, out, self.number,
                         limit, values, self.constants, accesses)
 
+    def rows_most(self) -> int:
+        """The rows of the largest relation that is joined: no first literal has more."""
+        return max((sum(len(relation.rows) for relation in self.shapes[join.index].relations)  # type: ignore[union-attr]
+                    for join in self.body.joins), default=0)
+
     def lacks_rows(self, pending: dict[Relation, list[Key]], start: Join | Guard | None) -> bool:
         """Is there a joined literal, `start` aside, whose rows all still wait for their own turn?"""
         for join in self.body.joins:
@@ -123,6 +129,10 @@ class Query(_Reader):
         found: dict[tuple[int, ...], None] = {}
         try:
             steps = function((given,), found, most, 0, limit, values, constants, accesses)
+        except TextExplosion as explosion:
+            literal = self.body.literals[explosion.index].text()
+            raise Refused("resource_limit", what=f"the text work of {literal} in a query",
+                          value=f"more than {TEXT_WORK_MAX} steps", limit=TEXT_WORK_MAX) from None
         except Explosion as explosion:
             literal = self.body.literals[explosion.index].text()
             raise Refused("JOIN_EXPLOSION", rule="(a query)", literal=literal, limit=limit) from None

@@ -238,8 +238,8 @@ class Relations:
         elif not family:
             del self.by_sign[relation.sign]
         for shape in self.shapes.get(relation.sign, {}).values():
-            if relation in shape.relations:
-                shape.relations.remove(relation)
+            if shape.relations and shape.relations[-1] is relation:     # a shape admits in order of creation
+                shape.relations.pop()
                 if shape.exact is relation:
                     shape.exact = None
                 shape.wide = any(other.names != shape.names for other in shape.relations)

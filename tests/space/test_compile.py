@@ -204,15 +204,15 @@ def test_long_bodies_compile():
 
 def test_the_compiled_text_says_nothing_but_what_the_rules_say():
     """Names and values from rules are literals in it, whatever they hold."""
-    evil = 'x"\'\n__import__("os")\\'
-    space = board({"op": "assert_fact", "predicate": evil, "args": {evil: evil}},
+    evil, worse = 'x"\'__import__("os")\\', 'x"\'\n__import__("os")\\'     # a name shows what it is; a value may hold any text
+    space = board({"op": "assert_fact", "predicate": evil, "args": {evil: worse}},
                   {"op": "add_axiom", "id": evil, "label": evil, "when": [{"predicate": evil, "args": {evil: "?" + evil}}],
-                   "then": [{"predicate": evil + "2", "args": {evil: "?" + evil, "c": evil}}]},
+                   "then": [{"predicate": evil + "2", "args": {evil: "?" + evil, "c": worse}}]},
                   {"op": "define_action", "id": "A", "action": evil, "preconditions": [{"predicate": evil, "args": {evil: "?" + evil}}],
                    "effects": [{"predicate": evil + "3", "args": {evil: "?" + evil}}]})
     assert set(run(space)) == derived(space) and len(derived(space)) == 1
     assert compile.compile_action(space, "A").run(compile.stated_facts(space)).applied
-    assert in_sqlite(space)[evil + "2"] == {(("c", evil), (evil, evil))}
+    assert in_sqlite(space)[evil + "2"] == {(("c", worse), (evil, worse))}
 
 
 def test_the_compiled_text_runs_alone(tmp_path):

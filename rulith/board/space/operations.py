@@ -87,6 +87,7 @@ class Batch:
         self.amendments = gates.Amendments(self.space, self.retracting)
 
     def run(self) -> BatchResult:
+        self._check_rules()
         self._check_ids()
         self._check_gates()
         waiting = []
@@ -131,6 +132,12 @@ class Batch:
         self.node_ids.setdefault(read.index, []).append(node_id)
 
     # --- before anything runs -------------------------------------------------------------
+
+    def _check_rules(self) -> None:
+        """More rules than a board holds are refused before the first is read into it."""
+        count, limit = sum(1 for read in self.reads if read.rule is not None), self.space.limits.rules
+        if count > limit:
+            raise Refused("resource_limit", what="the number of rules of one batch", value=count, limit=limit)
 
     def _check_ids(self) -> None:
         """An id is fresh, or belongs to a node that this batch retracts or revises."""

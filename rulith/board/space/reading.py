@@ -8,12 +8,14 @@ Source  the reasoning board, "Batches", "Operations".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unicodedata import ucd_3_2_0
 
 from rulith.base.errors import Refused
 from rulith.base.limits import SPACE_EVIDENCE_MAX, SPACE_LABEL_BYTES_MAX, SPACE_OPERATIONS_MAX, SPACE_TEXT_BYTES_MAX
+from rulith.board.names import check_words
 from rulith.board.space import aggregates, gates
 from rulith.board.space.nodes import (
     DERIVED_PREFIX, DERIVED_SUMMARIES, EFFECT_SUMMARY, ActionSpec, BatchOptions, is_text, text_member,
@@ -129,9 +131,24 @@ def _atom_members(raw: Mapping) -> dict[str, Any]:
     return {name: raw[name] for name in ("predicate", "args", "negated", "naf") if name in raw}
 
 
+def _check_names(said: Iterable[Atom | Literal], where: str) -> None:
+    """Predicates and argument names are what they look like. Values may hold any text."""
+    for each in said:
+        for name in (each.predicate, *(name for name, _ in each.args)):
+            if not name.isascii() or not name.isidentifier():
+                try:
+                    check_words(name, f"{where}: the name")
+                except Refused as refused:
+                    raise Refused("ATOM_INVALID", where=where, problem=f"the name {ascii(name[:60])}: {refused.facts['why']}") from None
+                if ucd_3_2_0.normalize("NFC", name) != name:
+                    problem = f"the name {ascii(name[:60])} is not composed (NFC): it looks like another"
+                    raise Refused("ATOM_INVALID", where=where, problem=problem)
+
+
 def _read_fact(found: Read) -> None:
     _check_not_builtin(found, "stated as a fact")
     found.atom = read_atom(_atom_members(found.raw), found.where)
+    _check_names([found.atom], found.where)
 
 
 def _check_not_builtin(found: Read, use: str) -> None:
@@ -142,6 +159,7 @@ def _check_not_builtin(found: Read, use: str) -> None:
 def _read_hypothesis(found: Read) -> None:
     _check_not_builtin(found, "hypothesised")
     found.pattern = read_literal(_atom_members(found.raw), found.where)
+    _check_names([found.pattern], found.where)
     _check_desired([found.pattern], found.where)
 
 
@@ -150,6 +168,7 @@ def _read_goal(found: Read) -> None:
     if desired is None or (isinstance(desired, (list, tuple)) and not desired):
         raise Refused("GOAL_EMPTY", where=found.where)
     found.desired = read_literals(desired, f"{found.where} desired")
+    _check_names(found.desired, found.where)
     _check_desired(found.desired, found.where)
 
 
@@ -165,6 +184,7 @@ def _check_desired(literals: Sequence[Literal], where: str) -> None:
 def _read_axiom(found: Read) -> None:
     when = read_literals(found.raw.get("when"), f"{found.where} when")
     then = read_literals(found.raw.get("then"), f"{found.where} then")
+    _check_names([*when, *then], found.where)
     shown = text_member(found.raw, "id", found.where) or text_member(found.raw, "label", found.where) or "(new)"
     found.rule = Rule(shown, shown, when, then)
     check_rule(found.rule)
@@ -176,6 +196,7 @@ def _read_action(found: Read) -> None:
         raise Refused("OP_INVALID", where=found.where, problem="`action` is not the action's name")
     preconditions = read_literals(found.raw.get("preconditions") or [], f"{found.where} preconditions")
     effects = read_literals(found.raw.get("effects") or [], f"{found.where} effects")
+    _check_names([*preconditions, *effects], found.where)
     check_action(name, preconditions, effects)
     found.action = ActionSpec(name, preconditions, effects)
 
