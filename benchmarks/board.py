@@ -1,11 +1,14 @@
-"""The rule engine measured beside SQLite, in one run, as ratios.
+"""The rule engine measured beside SQLite, clingo and pyDatalog, in one run, as ratios.
 
-    python benchmarks/board.py [--quick] [--json FILE]
+    python3 -m venv .venv-peers && .venv-peers/bin/pip install clingo pyDatalog
+    python benchmarks/board.py [--quick] [--json FILE] [--peers .venv-peers/bin/python]
 
 Chains run in fresh processes, compile time included, identifiers renamed and literals
-shuffled at random; every result is compared with SQLite's recursive query. Rows are
+shuffled at random; every result is compared with SQLite's recursive query, and the peers
+count the same rows. Peers run in a Python of their own; what is not there is said. Rows are
 name, value, unit, peer, peer_value, ratio, bar, ok. Times in milliseconds of CPU,
 best of several processes for the chains, percentiles over single transactions elsewhere.
+Growth rows name the factor to the size before. Hostile rows end in a refusal.
 """
 
 from __future__ import annotations
@@ -19,13 +22,16 @@ import subprocess
 import sys
 import time
 
-from common import machine, options, percentile, report, row
+from common import ROOT, machine, options, percentile, report, row
 
 from rulith.base.canonical import canonical_bytes  # noqa: E402
 from rulith.board.board import Board  # noqa: E402
 from rulith.board.shapes import Policy  # noqa: E402
+from rulith.board.space.space import Space  # noqa: E402
 from rulith.rules.program import Program  # noqa: E402
 from rulith.rules.terms import Atom, Literal, Rule  # noqa: E402
+from rulith.base.errors import Refused  # noqa: E402
+from tests.space.hostile import PROGRAMS  # noqa: E402
 
 
 def clock_ms() -> float:
@@ -59,12 +65,25 @@ def chain_rules(draw: random.Random, mutual: bool) -> tuple[list[Rule], dict[str
     return rules, names
 
 
-def run_chain(edges: int, mutual: bool, seed: int) -> dict:
-    """One chain in this process: our time, SQLite's time, whether the results agree."""
+def pairs_of(shape: str, size: int, draw: random.Random) -> list[tuple[int, int]]:
+    """chain: `size` edges in a row; random: 2 * size edges among `size` nodes."""
+    if shape == "random":
+        fixed = random.Random(size)     # the same graph in every process
+        pairs = {(fixed.randrange(size), fixed.randrange(size)) for _ in range(2 * size)}
+        while len(pairs) < 2 * size:
+            pairs.add((fixed.randrange(size), fixed.randrange(size)))
+        found = sorted(pairs)
+    else:
+        found = [(n, n + 1) for n in range(size)]
+    draw.shuffle(found)
+    return found
+
+
+def run_walk(shape: str, size: int, mutual: bool, seed: int) -> dict:
+    """One closure in this process: our time, SQLite's time, whether the results agree."""
     draw = random.Random(seed)
     rules, names = chain_rules(draw, mutual)
-    pairs = [(n, n + 1) for n in range(edges)]
-    draw.shuffle(pairs)
+    pairs = pairs_of(shape, size, draw)
     facts = [Atom.of(names["edge"], {names["a"]: a, names["b"]: b}) for a, b in pairs]
     program = Program()
     started = clock_ms()
@@ -104,15 +123,68 @@ def sqlite_chain(pairs: list[tuple[int, int]], mutual: bool) -> tuple[set, float
     return {("odd", a, b) for a, b in rows}, clock_ms() - started
 
 
-def measured_chain(edges: int, mutual: bool, times: int) -> dict:
+def measured_walk(shape: str, size: int, mutual: bool, times: int) -> dict:
     runs = []
     for _ in range(times):
         seed = random.randrange(1 << 30)
-        order = [sys.executable, __file__, "--one", f"{edges},{int(mutual)},{seed}"]
+        order = [sys.executable, __file__, "--one", f"{shape},{size},{int(mutual)},{seed}"]
         runs.append(json.loads(subprocess.run(order, capture_output=True, check=True, timeout=120).stdout))
         assert runs[-1]["equal"], f"results differ, seed {seed}"
     return {"ours": min(run["ours"] for run in runs), "peer": min(run["peer"] for run in runs),
             "digest": min(run["digest"] for run in runs), "derived": runs[0]["derived"]}
+
+
+# peers that run in a Python of their own
+
+PEERS = {
+    "clingo": """
+import clingo
+control = clingo.Control(["--warn=none"])
+control.add("base", [], program)
+control.ground([("base", [])])
+count = 0
+with control.solve(yield_=True) as models:
+    for model in models:
+        count = sum(1 for symbol in model.symbols(atoms=True) if symbol.name != "edge")
+""",
+    "pyDatalog": """
+from pyDatalog import pyDatalog
+pyDatalog.create_terms("edge, odd, even, far, X, Y, Z")
+for a, b in pairs:
+    +edge(a, b)
+odd(X, Y) <= edge(X, Y)
+if mutual:
+    even(X, Z) <= odd(X, Y) & edge(Y, Z)
+    odd(X, Z) <= even(X, Y) & edge(Y, Z)
+    far(X, Y) <= odd(X, Y) & ~even(X, Y)
+    count = sum(len(list(each(X, Y).data)) for each in (odd, even, far))
+else:
+    odd(X, Z) <= odd(X, Y) & edge(Y, Z)
+    count = len(list(odd(X, Y).data))
+""",
+}
+
+
+def peer_walk(python: str, peer: str, shape: str, size: int, mutual: bool, times: int, timeout_s: float = 40) -> tuple[float, int] | None:
+    """The peer's CPU milliseconds, its import aside, and the rows it found; None where it did not finish in time."""
+    pairs = pairs_of(shape, size, random.Random(1))
+    rules = ("odd(X,Y) :- edge(X,Y). even(X,Z) :- odd(X,Y), edge(Y,Z). odd(X,Z) :- even(X,Y), edge(Y,Z). far(X,Y) :- odd(X,Y), not even(X,Y)."
+             if mutual else "odd(X,Y) :- edge(X,Y). odd(X,Z) :- odd(X,Y), edge(Y,Z).")
+    head = {"pairs": pairs, "mutual": mutual, "program": " ".join(f"edge({a},{b})." for a, b in pairs) + rules}
+    source = (f"import json, sys, time\nimport {peer}\nsys.setrecursionlimit(100_000)\nglobals().update(json.load(sys.stdin))\n"
+              f"started = time.process_time()\n{PEERS[peer]}\nprint(json.dumps([(time.process_time() - started) * 1000, count]))\n")
+    found = []
+    for _ in range(times):
+        try:
+            done = subprocess.run([python, "-c", source], input=json.dumps(head), capture_output=True, text=True, check=True, timeout=timeout_s)
+        except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+            return None
+        found.append(tuple(json.loads(done.stdout.splitlines()[-1])))
+    return min(found)
+
+
+def has_peer(python: str | None, peer: str) -> bool:
+    return python is not None and subprocess.run([python, "-c", f"import {peer}"], capture_output=True).returncode == 0
 
 
 # one fact among many
@@ -216,39 +288,157 @@ def board_chain(edges: int) -> float:
     return taken
 
 
+# the reasoning board
+
+def told(operations: list[dict]) -> tuple[float, Space]:
+    """One batch on a fresh board of a third-party host: CPU ms."""
+    ids = itertools.count(1)
+    space = Space("bench")
+    started = clock_ms()
+    space.apply(operations, at="2026-10-03T08:00:00.000Z", mint=lambda prefix: f"{prefix}{next(ids)}")
+    return clock_ms() - started, space
+
+
+def literal(predicate: str, **args: object) -> dict:
+    return {"predicate": predicate, "args": args}
+
+
+def same_generation(size: int) -> float:
+    """A binary tree of `size` nodes: who stands as deep as whom."""
+    operations = [{"op": "assert_fact", **literal("parent", c=n, p=n // 2)} for n in range(2, size + 1)]
+    operations += [
+        {"op": "add_axiom", "when": [literal("parent", c="?x", p="?p"), literal("parent", c="?y", p="?p")], "then": [literal("same", x="?x", y="?y")]},
+        {"op": "add_axiom", "when": [literal("parent", c="?x", p="?p"), literal("same", x="?p", y="?q"), literal("parent", c="?y", p="?q")],
+         "then": [literal("same", x="?x", y="?y")]}]
+    taken, space = told(operations)
+    levels, left, width = 0, size - 1, 2
+    while left > 0:
+        levels, left, width = levels + min(width, left) ** 2, left - width, width * 2
+    assert sum(1 for _ in space.program.facts("same")) == levels
+    return taken
+
+
+def line_items(count: int) -> float:
+    """`cost = unit * qty` for every line, then a sum by customer."""
+    draw = random.Random(5)
+    lines = [(n, draw.randrange(1, 100), draw.randrange(1, 20), f"c{n % 100}") for n in range(count)]
+    operations = [{"op": "assert_fact", **literal("line", id=n, unit=unit, qty=qty, customer=who)} for n, unit, qty, who in lines]
+    rules = [{"op": "add_axiom", "when": [literal("line", id="?i", unit="?u", qty="?q", customer="?c"), literal("mul", left="?u", right="?q", result="?s")],
+              "then": [literal("cost", id="?i", customer="?c", amount="?s")]},
+             {"op": "derive_aggregate", "kind": "sum", "source": {"predicate": "cost", "valueArg": "amount"},
+              "into": {"predicate": "owed", "valueArg": "total"}, "group_by": "customer"}]
+    half = len(operations) - len(rules)      # one batch takes 10,000 operations
+    ids = itertools.count(1)
+    mint = lambda prefix: f"{prefix}{next(ids)}"  # noqa: E731
+    space = Space("bench")
+    started = clock_ms()
+    for batch in (operations[:half], operations[half:] + rules):
+        space.apply(batch, at="2026-10-03T08:00:00.000Z", mint=mint)
+    taken = clock_ms() - started
+    assert sum(atom.arguments["total"] for atom in space.program.facts("owed")) == sum(unit * qty for _, unit, qty, _ in lines)
+    return taken
+
+
+def hostile(name: str) -> tuple[float, str]:
+    operations = PROGRAMS[name]()
+    started = clock_ms()
+    try:
+        told(operations)
+    except Refused as refused:
+        return clock_ms() - started, refused.code
+    return clock_ms() - started, "accepted"
+
+
+def in_process(function: str, *args: object) -> list:
+    """A measurement in a process of its own, so that nothing is compiled or allocated yet."""
+    order = [sys.executable, __file__, "--call", json.dumps([function, *args])]
+    return json.loads(subprocess.run(order, capture_output=True, check=True, timeout=120).stdout)
+
+
+def growth(name: str, sizes: list[int], measured) -> list[dict]:
+    """The same at 1x, 2x, 4x, 8x; the factor to the size before is in the name."""
+    rows, before = [], None
+    for size in sizes:
+        value = measured(size)
+        factor = "" if before is None else f", x{value / before:.1f}"
+        rows.append(ms(f"growth: {name} {size:,}{factor}", value, "-", True))
+        before = value
+    return rows
+
+
 def ms(name: str, value: float, bar: str, ok: bool, peer_value: float | None = None) -> dict:
     return row(name, value, "ms", bar=bar, ok=ok, peer="SQLite" if peer_value else "", peer_value=peer_value)
 
 
-def measure(quick: bool) -> list[dict]:
-    times = 3 if quick else 9
-    whole = min(board_chain(120) for _ in range(4 * times))
-    rows = [ms("chain 120, one batch through the Board: closure, digest, view with tiers", whole, "<= 45 ms", whole <= 45)]
-    small = measured_chain(120, False, times)
+def measured_walks(times: int, peers: list[str], python: str | None) -> list[dict]:
+    rows = []
+    small = measured_walk("chain", 120, False, times)
     rows.append(ms("chain 120, rules alone, fresh process", small["ours"], "-", True, small["peer"]))
-    for mutual in (False, True):
-        name = "chain 500, mutual recursion and naf above" if mutual else "chain 500"
-        run = measured_chain(500, mutual, times)
+    for name, shape, size, mutual in (("chain 500", "chain", 500, False), ("chain 500, mutual recursion and naf above", "chain", 500, True),
+                                      ("random 400x800", "random", 400, False), ("random 400x800, mutual recursion and naf above", "random", 400, True)):
+        run = measured_walk(shape, size, mutual, times)
         rows.append(ms(name, run["ours"], "<= 1/3 of SQLite", run["ours"] * 3 <= run["peer"], run["peer"]))
-    changes = single_changes(300 if quick else 2_000)
+        for peer in peers:
+            slow = peer == "pyDatalog"
+            found = peer_walk(python, peer, shape, size, mutual, 1 if slow else min(times, 3), 10 if slow else 40)
+            if found is None:
+                NOT_MEASURED.append(f"{name} beside {peer}: it did not finish within its time")
+                continue
+            assert found[1] == run["derived"], f"{peer} counts {found[1]} rows, {run['derived']} are right"
+            bar, ok = ("<= 1/2 of clingo", run["ours"] * 2 <= found[0]) if peer == "clingo" else ("-", True)
+            rows.append(row(name, run["ours"], "ms", bar=bar, ok=ok, peer=peer, peer_value=found[0]))
+    return rows
+
+
+NOT_MEASURED: list[str] = []
+
+
+def measure(quick: bool, python: str | None) -> list[dict]:
+    times = 2 if quick else 9
+    whole = min(board_chain(120) for _ in range(8 if quick else 36))
+    rows = [ms("chain 120, one batch through the Board: closure, digest, view with tiers", whole, "<= 45 ms", whole <= 45)]
+    peers = [peer for peer in PEERS if has_peer(python, peer)]
+    NOT_MEASURED.extend(f"{peer} beside the walks: not installed (--peers names a Python that has it)" for peer in PEERS if peer not in peers)
+    rows += measured_walks(times, [peer for peer in peers if not quick or peer == "clingo"], python)
+    if quick and "pyDatalog" in peers:
+        NOT_MEASURED.append("pyDatalog beside the walks: too slow for --quick")
+    rows.append(ms("same generation, a tree of 511", min(in_process("same_generation", 511) for _ in range(times)), "-", True))
+    rows.append(ms("10,000 line items: cost = unit*qty, sum by customer", min(in_process("line_items", 10_000) for _ in range(times)), "-", True))
+    changes = single_changes(200 if quick else 2_000)
     for kind, bar in (("assert", 5), ("retract", 10)):
         p50, p99 = (percentile(changes[kind], share) for share in (0.5, 0.99))
         rows.append(ms(f"10,000 facts, 200 rules: {kind} p50", p50, "-", True))
         rows.append(ms(f"10,000 facts, 200 rules: {kind} p99", p99, f"<= {bar} ms", p99 <= bar))
     deep = explain_depth(200)
     rows.append(ms("explain, depth 10, p99", deep, "<= 50 ms", deep <= 50))
+    largest = 2 if quick else 1
+    rows += growth("chain through the Board, edges", [n // largest for n in (60, 120, 240, 480)], lambda size: min(board_chain(size) for _ in range(2)))
+    rows += growth("line items", [n // largest for n in (1_250, 2_500, 5_000, 10_000)], lambda size: in_process("line_items", size))
+    rows += growth("same generation, nodes", [63, 127, 255, 511], lambda size: in_process("same_generation", size))
+    for name in PROGRAMS:
+        taken, code = in_process("hostile", name)
+        rows.append(ms(f"hostile: {name}, {code}", taken, "< 2,000 ms", taken < 2_000 and code != "accepted"))
     return rows
 
 
 def main() -> int:
     parser = options(__doc__)
-    parser.add_argument("--one", metavar="EDGES,MUTUAL,SEED", help=argparse.SUPPRESS)
+    parser.add_argument("--peers", metavar="PYTHON", help="a Python that has clingo and pyDatalog (.venv-peers here, if it is there)")
+    parser.add_argument("--one", metavar="SHAPE,SIZE,MUTUAL,SEED", help=argparse.SUPPRESS)
+    parser.add_argument("--call", metavar="JSON", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.one:
-        edges, mutual, seed = map(int, chosen.one.split(","))
-        print(json.dumps(run_chain(edges, bool(mutual), seed)))
+        shape, *numbers = chosen.one.split(",")
+        size, mutual, seed = map(int, numbers)
+        print(json.dumps(run_walk(shape, size, bool(mutual), seed)))
         return 0
-    return report(measure(chosen.quick), ["clingo beside the chains: not installed here"], chosen.json, machine())
+    if chosen.call:
+        function, *args = json.loads(chosen.call)
+        print(json.dumps({"same_generation": same_generation, "line_items": line_items, "hostile": hostile}[function](*args)))
+        return 0
+    ours = ROOT / ".venv-peers" / "bin" / "python"
+    python = chosen.peers or (str(ours) if ours.exists() else None)
+    return report(measure(chosen.quick, python), NOT_MEASURED, chosen.json, machine())
 
 
 if __name__ == "__main__":
