@@ -161,7 +161,7 @@ class Batch:
         check_literals([*when, *then], where, self.state.protected)
         check_heads(self.state, then, where)
         rule_id = self._id(operation, "rule_")
-        check_builtins(when, rule_id, "RULE_UNSAFE")
+        check_builtins(when, rule_id)
         rule = Rule(rule_id, (operation.get("label") or rule_id)[:LABEL_MAX], when, then)
         for info in self.state.rules.values():
             if info.rule.same_content(rule):
@@ -184,7 +184,7 @@ class Batch:
         check_words(name, f"{where}: the Action")
         check_literals([*preconditions, *effects], where, state.protected)
         check_heads(state, effects, where)
-        check_builtins(preconditions, name, "ACTION_UNSAFE")
+        check_builtins(preconditions, name, action=True)
         check_action(name, preconditions, effects)
         action_id = self._id(operation, "act_")
         spec = ActionSpec(name, (operation.get("label") or name)[:LABEL_MAX], {}, preconditions, effects)

@@ -68,11 +68,11 @@ def check_heads(state: BoardState, heads: Sequence[Literal], where: str) -> None
         check_writable(state, head.predicate, where, dict(head.args))
 
 
-def check_builtins(body: Sequence[Literal], name: str, code: str) -> None:
+def check_builtins(body: Sequence[Literal], name: str, *, action: bool = False) -> None:
     """Refuse a builtin under other argument names than its own: it would never hold, and nobody would hear why."""
     wrong = [problem for literal in body if literal.predicate in BUILTINS and (problem := misnamed(literal))]
     if wrong:
-        raise Refused(code, rule=name, problems="; ".join(wrong), violations=wrong)
+        raise Refused("ACTION_UNSAFE" if action else "RULE_UNSAFE", rule=name, problems="; ".join(wrong), violations=wrong)
 
 
 def check_placeholders(literals: Sequence[Literal], where: str) -> None:
