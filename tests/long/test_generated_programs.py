@@ -14,6 +14,7 @@ import os
 import subprocess
 import traceback
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -46,10 +47,9 @@ def test_generated_programs_equal_the_slow_model(request: pytest.FixtureRequest)
     chunks = [(seed, range(first, min(first + CHUNK, count))) for first in range(0, count, CHUNK)]
     totals: Counter[str] = Counter()
     failures: list[dict] = []
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        for counts, failed in pool.map(run_chunk, chunks):
-            totals += counts
-            failures += failed
+    for counts, failed in _played(chunks, in_processes=bool(asked)):
+        totals += counts
+        failures += failed
     if asked:
         record = {"name": "board", "seed": seed, "commit": _commit(), "at": stamp(began_s),
                   "seconds": round(clock.wall_s() - began_s), **dict(sorted(totals.items())), "failures": failures[:FAILURES_KEPT]}
@@ -59,6 +59,14 @@ def test_generated_programs_equal_the_slow_model(request: pytest.FixtureRequest)
     assert not failures, failures[:3]
     assert totals["programs"] == count
     assert all(totals[kind] for kind in KINDS), totals      # each kind of event came up
+
+
+def _played(chunks: list, in_processes: bool) -> Iterator[tuple[Counter[str], list[dict]]]:
+    if not in_processes:
+        yield from map(run_chunk, chunks)
+        return
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        yield from pool.map(run_chunk, chunks)
 
 
 KINDS = ("batches", "refused", "applied", "notApplicable", "facts", "derived", "disputed", "withdrawn")
