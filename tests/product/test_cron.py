@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,10 @@ def test_an_overlapping_run_of_one_profile_ends_15(product, tmp_path: Path) -> N
         env = {"RULITH_HOME": str(home.path)}
         holder = product.start("agent", "--case-type", "verified_calculation", "--business-key", '{"job_id":"held"}', "hold", cwd=tmp_path, env=env)
         wait((home.instance / "agent.lock").exists, "the first run to take the lock")
-        second = product.run(*JOB, cwd=tmp_path, env=env)
-        assert second.status == 15, second
+        holder.send_signal(signal.SIGSTOP)          # it must not end before the second one looks
+        try:
+            second = product.run(*JOB, cwd=tmp_path, env=env)
+        finally:
+            holder.send_signal(signal.SIGCONT)
         end(holder)
+        assert second.status == 15, second
