@@ -242,6 +242,8 @@ def test_a_killed_gateway_is_shown_and_comes_back(browser, bench):
         os.kill(bench.pid_of("gateway"), signal.SIGKILL)
         expect(page.get_by_text("The gateway stopped by itself")).to_be_visible()
         expect(page.get_by_text("The gateway stopped by itself")).to_have_count(0, timeout=WAIT_MS)
+        # At the worst the Worker comes back when the lease it held before has lapsed.
+        expect(page.get_by_role("button", name=re.compile("Run the verified|Write these"))).to_be_enabled(timeout=75_000)
         expect(run_calculation(page, "calc-after")).to_contain_text("Completed", timeout=WAIT_MS)
 
 
