@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
+from rulith.board.file_shapes import NAME, VERSION, ShapeReader
 from rulith.board.release import Acceptance, ActionSpec, CaseType, PredicateSpec, Release, TaskNode
 from rulith.board.shapes import TIERS
 from rulith.board.words import BUILTINS, IMPORTABLE
@@ -25,10 +25,8 @@ from rulith.rules.terms import Literal, Rule, is_variable, read_literal
 FORMAT = "rulith-capability/1"
 ID = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+", re.ASCII)
 ALIAS = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
-NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 CASE_TYPE = re.compile(r"[a-z][a-z0-9_-]{1,63}", re.ASCII)
 TOOL = re.compile(r"[a-z][a-z0-9_.-]{1,95}@[1-9][0-9]*", re.ASCII)
-VERSION = re.compile(r"(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)", re.ASCII)
 COLUMN = re.compile(r"\$[A-Za-z0-9_]+", re.ASCII)
 
 PARAM_TYPES = ("string", "number", "boolean")
@@ -39,19 +37,9 @@ AGENT_RULES = ("none", "rules_only", "rules_and_actions")
 TASK_NODES_MAX = 16       # what OpenCase may list
 DECISION_PEOPLE_MAX = 8
 DECISION_EXPIRES_S = 7 * 86_400
-ROWS_MAX = 1_000          # per list of the file; a larger one is generated, not written
 
 MEMBERS = ("format id version title summary vocabulary pins rules acceptance actions case_types "
            "aggregates terms examples").split()
-
-
-@dataclass(frozen=True)
-class Problem:
-    place: str
-    problem: str
-
-    def text(self) -> str:
-        return f"{self.place}: {self.problem}"
 
 
 def type_of(value: object) -> str:
@@ -62,74 +50,16 @@ def type_of(value: object) -> str:
     return "string" if isinstance(value, str) else type(value).__name__
 
 
-class CapabilityReader:
+class CapabilityReader(ShapeReader):
     """Reads one parsed file; `problems` grows as it goes, `release()` is meaningful only while it stays empty."""
 
     def __init__(self, document: object) -> None:
-        self.document = document
-        self.problems: list[Problem] = []
+        super().__init__(document)
         self.aliases: dict[str, str] = {}                 # alias -> full id
         self.predicates: dict[str, PredicateSpec] = {}    # full id -> what this file defines
         self.imports: set[str] = set()
         self.id = ""
         self.digest = ""
-
-    # --- small shape checks ------------------------------------------------------------
-
-    def bad(self, place: str, problem: str) -> None:
-        self.problems.append(Problem(place, problem))
-
-    def _object(self, value: object, place: str, known: str, required: str = "") -> Mapping:
-        """`value` as an object; a wrong shape, an unknown and a missing member are noted."""
-        if not isinstance(value, Mapping):
-            self.bad(place, "it is not an object")
-            return {}
-        for member in value:
-            if member not in known.split():
-                self.bad(f"{place}.{member}", "this member is unknown")
-        for member in required.split():
-            if member not in value:
-                self.bad(place, f"`{member}` is missing")
-        return value
-
-    def _list(self, owner: Mapping, member: str, place: str) -> list:
-        value = owner.get(member, [])
-        if not isinstance(value, list):
-            self.bad(f"{place}{member}", "it is not a list")
-            return []
-        if len(value) > ROWS_MAX:
-            self.bad(f"{place}{member}", f"it has {len(value)} rows, more than {ROWS_MAX}")
-            return value[:ROWS_MAX]
-        return value
-
-    def _text(self, owner: Mapping, member: str, place: str, pattern: re.Pattern | None = None, *,
-              optional: bool = False) -> str:
-        value = owner.get(member)
-        if value is None and (optional or member not in owner):
-            if not optional:
-                self.bad(f"{place}{member}", "it is missing")
-            return ""
-        if not isinstance(value, str) or not value:
-            self.bad(f"{place}{member}", "it is not a non-empty text")
-            return ""
-        if pattern is not None and not pattern.fullmatch(value):
-            self.bad(f"{place}{member}", f"{value!r} is not of the form {pattern.pattern}")
-            return ""
-        return value
-
-    def _choice(self, owner: Mapping, member: str, place: str, choices: tuple[str, ...], default: str | None = None) -> str:
-        value = owner.get(member, default)
-        if value not in choices:
-            self.bad(f"{place}{member}", f"{value!r} is none of {', '.join(choices)}")
-            return choices[0]
-        return value
-
-    def _unique(self, name: str, seen: set[str], place: str) -> bool:
-        if name in seen:
-            self.bad(place, f"{name!r} is used twice")
-            return False
-        seen.add(name)
-        return True
 
     def _types(self, value: object, place: str, *, optional: bool = False) -> dict[str, str]:
         """A map name -> type; argument types may be written {type, unit}."""

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from itertools import islice
 
 from rulith.base.errors import Refused
-from rulith.board.capability import CapabilityReader, Problem, a_type, type_fits
+from rulith.board.capability import CapabilityReader, a_type, type_fits
+from rulith.board.file_shapes import Problem, listing, not_for_what_was_misread
 from rulith.board.release import Acceptance, Release
 from rulith.board.words import ACCEPTANCE, ACCEPTANCE_MET, CASE_CONTEXT, SUBGOAL_OF
 from rulith.rules.program import Program
 from rulith.rules.safety import check_action, check_rule
 from rulith.rules.terms import Literal, Rule, is_variable
 
-PROBLEMS_SHOWN = 40
 SIMILAR_SHOWN = 3        # what an example's facts lead to instead
 NODE, ROOT_VARIABLE = "?rulith_node", "?root"
 
@@ -48,7 +48,7 @@ def check_capability(document: object) -> tuple[Release | None, list[Problem]]:
     problems = reader.problems
     if release is None:
         return None, problems
-    problems += _not_for_what_was_misread(_engine_problems(release), problems)
+    problems += not_for_what_was_misread(_engine_problems(release), problems)
     _check_case_types_named(release, problems)
     if not problems:
         _run_examples(release, problems)
@@ -59,16 +59,8 @@ def read_release(document: object) -> Release:
     """The Release, or Refused capability_invalid listing every error."""
     release, problems = check_capability(document)
     if release is None or problems:
-        shown = [problem.text() for problem in problems[:PROBLEMS_SHOWN]]
-        if len(problems) > PROBLEMS_SHOWN:
-            shown.append(f"and {len(problems) - PROBLEMS_SHOWN} more")
-        raise Refused("capability_invalid", count=len(problems), listing="\n".join(shown))
+        raise Refused("capability_invalid", count=len(problems), listing=listing(problems))
     return release
-
-
-def _not_for_what_was_misread(found: list[Problem], known: list[Problem]) -> list[Problem]:
-    """Those of `found` about an item in which nothing was wrong before: a dropped literal leaves its rule unsafe too."""
-    return [each for each in found if not any(other.place == each.place or other.place.startswith(each.place + ".") for other in known)]
 
 
 def _engine_problems(release: Release) -> list[Problem]:

@@ -1,0 +1,104 @@
+"""What the readers of files that people write have in common: find every wrong shape, and say where.
+
+A reader never stops at the first error. Each problem carries its place as members and
+indexes (`rules[2].when[0].args`), which json_places turns into a line.
+
+Source  protocol/, the file formats.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rulith.base.errors import Refused
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
+VERSION = re.compile(r"(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)", re.ASCII)
+ROWS_MAX = 1_000          # per list of the file; a larger one is generated, not written
+PROBLEMS_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Problem:
+    place: str
+    problem: str
+
+    def text(self) -> str:
+        return f"{self.place}: {self.problem}"
+
+
+def listing(problems: Iterable[Problem]) -> str:
+    """The first problems, one a line, and how many more there are."""
+    found = [problem.text() for problem in problems]
+    more = [f"and {len(found) - PROBLEMS_SHOWN} more"] if len(found) > PROBLEMS_SHOWN else []
+    return "\n".join([*found[:PROBLEMS_SHOWN], *more])
+
+
+def not_for_what_was_misread(found: list[Problem], known: list[Problem]) -> list[Problem]:
+    """Those of `found` about an item in which nothing was wrong before: a dropped literal leaves its rule unsafe too."""
+    return [each for each in found if not any(other.place == each.place or other.place.startswith(each.place + ".") for other in known)]
+
+
+class ShapeReader:
+    """Reads one parsed file; `problems` grows as it goes."""
+
+    def __init__(self, document: object) -> None:
+        self.document = document
+        self.problems: list[Problem] = []
+
+    def bad(self, place: str, problem: str) -> None:
+        self.problems.append(Problem(place, problem))
+
+    def _object(self, value: object, place: str, known: str, required: str = "") -> Mapping:
+        """`value` as an object; a wrong shape, an unknown and a missing member are noted."""
+        if not isinstance(value, Mapping):
+            self.bad(place, "it is not an object")
+            return {}
+        for member in value:
+            if member not in known.split():
+                self.bad(f"{place}.{member}", "this member is unknown")
+        for member in required.split():
+            if member not in value:
+                self.bad(place, f"`{member}` is missing")
+        return value
+
+    def _list(self, owner: Mapping, member: str, place: str) -> list:
+        value = owner.get(member, [])
+        if not isinstance(value, list):
+            self.bad(f"{place}{member}", "it is not a list")
+            return []
+        if len(value) > ROWS_MAX:
+            self.bad(f"{place}{member}", f"it has {len(value)} rows, more than {ROWS_MAX}")
+            return value[:ROWS_MAX]
+        return value
+
+    def _text(self, owner: Mapping, member: str, place: str, pattern: re.Pattern | None = None, *,
+              optional: bool = False) -> str:
+        value = owner.get(member)
+        if value is None and (optional or member not in owner):
+            if not optional:
+                self.bad(f"{place}{member}", "it is missing")
+            return ""
+        if not isinstance(value, str) or not value:
+            self.bad(f"{place}{member}", "it is not a non-empty text")
+            return ""
+        if pattern is not None and not pattern.fullmatch(value):
+            self.bad(f"{place}{member}", f"{value!r} is not of the form {pattern.pattern}")
+            return ""
+        return value
+
+    def _choice(self, owner: Mapping, member: str, place: str, choices: tuple[str, ...], default: str | None = None) -> str:
+        value = owner.get(member, default)
+        if value not in choices:
+            self.bad(f"{place}{member}", f"{value!r} is none of {', '.join(choices)}")
+            return choices[0]
+        return value
+
+    def _unique(self, name: str, seen: set[str], place: str) -> bool:
+        if name in seen:
+            self.bad(place, f"{name!r} is used twice")
+            return False
+        seen.add(name)
+        return True
