@@ -43,6 +43,7 @@ RULE_BODY_MAX = 32
 JOIN_BINDINGS_MAX = 100_000      # per rule literal and delta round
 CLOSURE_ROUNDS_MAX = 100_000
 CLOSURE_STEPS_MAX = 6_000_000     # join steps of one closing, weighed by guards: under 2 s; a hostile rule must not take minutes
+VALUES_FRESH_MIN = 4_096          # new values of a Board before those that nothing holds are looked for
 TEXT_WORK_MAX = 1_000_000         # of one rule literal and delta round: 16 letters made, or 64 searched, count as a step
 
 # Worker hop

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from rulith.base import limits as bounds
@@ -267,6 +268,17 @@ class Engine:
                 else:
                     cited[row] = (*listed, key) if len(listed) < SMALL else [*listed, key]
         relation.cited += count
+
+    def compact_values(self) -> None:
+        """Forget the values that no fact and no rule holds. Between transactions only: nothing may be pending."""
+        self._absorb()                          # the backlog still names rows that are gone
+        used: set[int] = set()
+        for relation in self.relations.numbered:
+            used.update(chain.from_iterable(relation.rows))
+            relation.citers, relation.cited = {}, 0     # may name rows that are gone, whose numbers now mean something else
+        for head in self.heads.values():
+            used.update(head.constants)
+        self.values.compact(used)
 
     # the digest of everything that holds
     def _changed(self, relation: Relation, keys: list[Key], sign: int) -> None:

@@ -210,6 +210,8 @@ class Program:
     def transaction(self) -> Iterator[Tx]:
         """Open the Program for changes; it closes over them at the end, or rolls back on any exception."""
         engine = self._engine
+        if engine.values.is_crowded:
+            engine.compact_values()     # not at the end: what a closing moved may still be asked for
         journal = Journal(engine)
         try:
             yield Tx(engine)
