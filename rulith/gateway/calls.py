@@ -12,7 +12,7 @@ Source  protocol/mcp-contract.json; the MCP surface, §§3, 4 and 6.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rulith.base.clock import seconds_of
 from rulith.base.errors import Refused, Unknown
@@ -95,13 +95,25 @@ class ToolCalls:
         call = session.known(request_id) if isinstance(request_id, (str, int)) else None
         if call is None or call.ordinal is None:
             return                      # a read or a refusal; nothing was delivered that counts
-        self.not_delivered(session, call)
-
-    def not_delivered(self, session: Session, call: Call) -> None:
         call.cancelled = True
-        if call.answer is not None and call.ordinal is not None and not self.authority.turns.is_sick:
+        self._void(session, [call.ordinal] if call.answer is not None else [])
+
+    def lost(self, session: Session, call: Call) -> None:
+        """The answer found nobody to read it: nothing it carries was delivered."""
+        self._void(session, call.delivers)
+
+    def _void(self, session: Session, ordinals: Sequence[int]) -> None:
+        for ordinal in ordinals if not self.authority.turns.is_sick else ():
             self.authority.command_operation(
-                session.agent_id, {"kind": "void_delivery", "ordinal": call.ordinal, "session": session.id}, lazily=True)
+                session.agent_id, {"kind": "void_delivery", "ordinal": ordinal, "session": session.id}, lazily=True)
+
+    def written_again(self, session: Session, call: Call) -> None:
+        """The same answer goes out once more: what it carries is delivered now, if it was not."""
+        operations = self._state(session).operations
+        for ordinal in call.delivers if not call.cancelled else ():
+            known = operations.operations.get(ordinal)
+            if known is not None and not known.acknowledged_at and session.id not in known.delivered:
+                self._command_delivery(session, ordinal)
 
     def state_form(self, session: Session) -> list[dict]:
         self.expire_decision(session.agent_id)
@@ -115,7 +127,7 @@ class ToolCalls:
             del body["tool"]
         if tool in BOARD_TOOLS or (tool == READ_TOOL and refusal.code not in DISCLOSURE_CODES):
             body["view"] = self._view(session)
-        answer = self._answer(session, body, is_error=True)
+        answer = self._answer(session, call, body, is_error=True)
         await self.authority.settled()
         call.answer = answer
         return answer
@@ -146,7 +158,7 @@ class ToolCalls:
             self._check_input(tool, arguments)
             if tool == READ_TOOL:
                 self.acknowledge(session)
-                return await self._query(session, arguments)
+                return await self._query(session, call, arguments)
             self.authority.check_writable()
             self.expire_decision(session.agent_id)
             refusal = self._state(session).operations.gate(session.id, tool)
@@ -204,8 +216,9 @@ class ToolCalls:
         if refusal is None and tool == "CloseCase":
             self._receipts.write(session.agent_id, result["caseId"])
         body = {**public, "view": self._view(session, changed)}
-        answer = self._answer(session, body, own=ordinal, is_error=refusal is not None,
+        answer = self._answer(session, call, body, own=ordinal, is_error=refusal is not None,
                               affected=affected if refusal is None else None)
+        call.delivers = (*call.delivers, ordinal)
         try:
             await self.authority.settled()
         except Unknown:
@@ -286,12 +299,13 @@ class ToolCalls:
         if operation.is_settled and operation.result is not None:
             affected = self._affected.pop((session.agent_id, operation.ordinal), None)
             body = {**operation.result, "view": self._view(session)}
-            answer = self._answer(session, body, own=operation.ordinal, affected=affected,
+            answer = self._answer(session, call, body, own=operation.ordinal, affected=affected,
                                   is_error=not operation.result["accepted"])
             self._deliver(session, call, operation.ordinal)
         elif operation.is_settled:
             body = {"state": operation.public_state, "contentWithheld": True, "view": self._view(session)}
-            answer = self._answer(session, body, own=operation.ordinal)
+            answer = self._answer(session, call, body, own=operation.ordinal)
+            self._deliver(session, call, operation.ordinal)
         else:
             teaching, trouble = _HELD[operation.public_state], self.authority.turns.trouble
             if operation.state == NEEDS_PERSON and operation.reason:
@@ -299,11 +313,12 @@ class ToolCalls:
             if trouble:
                 teaching = f"{teaching} The gateway cannot commit at the moment: {trouble}"
             body = {"state": operation.public_state, "teaching": teaching, "view": self._view(session)}
-            answer = self._answer(session, body, own=operation.ordinal)
+            answer = self._answer(session, call, body, own=operation.ordinal)
         await self.authority.settled()
         return answer
 
     def _deliver(self, session: Session, call: Call, ordinal: int) -> None:
+        call.delivers = (*call.delivers, ordinal)
         if not call.cancelled:
             self._command_delivery(session, ordinal)
 
@@ -320,12 +335,12 @@ class ToolCalls:
 
     # --- reading -----------------------------------------------------------------------
 
-    async def _query(self, session: Session, arguments: dict) -> dict:
+    async def _query(self, session: Session, call: Call, arguments: dict) -> dict:
         self.expire_decision(session.agent_id)
         board = self._state(session).board
         view = board.query(None, list(session.focus.values()), self.authority.policy(session.agent_id), arguments)
         body = {"accepted": True, "view": view, "observation": {"consistency": "committed"}}
-        answer = self._answer(session, body)
+        answer = self._answer(session, call, body)
         await self.authority.settled()
         return answer
 
@@ -333,7 +348,7 @@ class ToolCalls:
         return self._state(session).board.view(None, list(session.focus.values()), self.authority.policy(session.agent_id),
                                                nodes_max=VIEW_NODES_WRITE_MAX, bytes_max=VIEW_BYTES_WRITE_MAX, first=changed)
 
-    def _answer(self, session: Session, body: dict, *, own: int | None = None, is_error: bool = False,
+    def _answer(self, session: Session, call: Call, body: dict, *, own: int | None = None, is_error: bool = False,
                 affected: list[str] | None = None) -> dict:
         """The result member: one JSON text with the strip, host metadata beside it.
 
@@ -343,6 +358,7 @@ class ToolCalls:
         strip = operations.strip_text(at=self.authority.now(), own=own, view=body.get("view"), encode=encode_text)
         text = _text_of(body, strip)
         shown = operations.delivers(own=own)
+        call.delivers = () if shown is None else (shown,)
         if shown is not None and session.id not in operations.operation(shown).delivered:
             self._command_delivery(session, shown)
         meta: dict = {"agentId": session.agent_id, "focusedRoots": session.focused_roots()}

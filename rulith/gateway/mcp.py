@@ -1,9 +1,9 @@
-"""The Agent surface over Streamable HTTP: POST, DELETE and a plain no to GET at /mcp.
+"""The Agent surface over Streamable HTTP: POST, DELETE, and GET to go on with a cut stream, at /mcp.
 
 Promises: the bearer token is checked before a body is read; every request is answered, a
-call that is held by progress and then its outcome; what is not served gets a clean
-JSON-RPC error at once, whatever era of MCP asked. Decides nothing about a tool call:
-gateway/calls.py does.
+call that is held by progress and then its outcome; an answer stream outlives its
+connection, so that a cursor finds the rest; what is not served gets a clean JSON-RPC error
+at once, whatever era of MCP asked. Decides nothing about a tool call: gateway/calls.py does.
 
 Source  protocol/mcp-contract.json; the MCP surface, §§1, 6.5, 8.1.
 """
@@ -22,11 +22,12 @@ from rulith.gateway.calls import ToolCalls
 from rulith.net.loopback import is_foreign_host, is_foreign_page  # noqa: F401  the gateway's other rooms take both from here
 from rulith.net.messages import Request, Response, StreamResponse
 from rulith.wire import jsonrpc
-from rulith.wire.mcp_server import (METHOD_NOT_FOUND, REFUSED_HERE, SERVED, SURFACE, Call, Rejected, Session, Sessions,
+from rulith.wire.mcp_server import (CURRENT, METHOD_NOT_FOUND, REFUSED_HERE, SERVED, SURFACE, Call, Rejected, Session, Sessions,
                                     error_body, initialize_result, progress_body, replaced_error, result_body)
-from rulith.wire.sse import encode_event
+from rulith.wire.mcp_streams import AnswerStream
 
 PATH = "/mcp"
+METHODS = ("GET", "POST", "DELETE")
 
 
 def bearer(request: Request) -> str | None:
@@ -53,6 +54,7 @@ class McpSurface:
         self._tools = tools
         self._server_info = server_info
         self._required_client = required_client
+        self._producers: set[asyncio.Task] = set()      # a task that nobody holds may be collected
         authority.on_refold.append(self._forget_agents)
 
     # --- before the body ---------------------------------------------------------------
@@ -70,9 +72,9 @@ class McpSurface:
                 data["requiredClient"] = self._required_client
             body = {**error_body(None, REFUSED_HERE, refusal.teaching, data), "teaching": refusal.teaching}
             return _json(401, body, [("www-authenticate", "Bearer")])
-        if request.method not in ("POST", "DELETE"):
-            message = "This gateway serves POST and DELETE here; streams are not resumed."
-            return _json(405, error_body(None, REFUSED_HERE, message), [("allow", "POST, DELETE")])
+        if request.method not in METHODS or (request.method == "GET" and "last-event-id" not in request.headers):
+            message = "POST calls and DELETE ends a session here; GET goes on with a cut stream and needs its last-event-id."
+            return _json(405, error_body(None, REFUSED_HERE, message), [("allow", ", ".join(METHODS))])
         return None
 
     def _agent(self, request: Request) -> str | None:
@@ -89,6 +91,8 @@ class McpSurface:
             if request.method == "DELETE":
                 self.sessions.end(self.sessions.find(agent_id, request.headers.get("mcp-session-id"), None))
                 return Response(204)
+            if request.method == "GET":
+                return self._resume(agent_id, request)
             return await self._post(agent_id, request)
         except Rejected as rejected:
             return _json(rejected.status, rejected.body)
@@ -107,7 +111,7 @@ class McpSurface:
         if isinstance(message, jsonrpc.Request):
             if message.method == "initialize":
                 return await self._initialize(agent_id, message)
-            self._check_date(request, message)
+            self._check_date(request, message.method, message.id)
             return await self._request(agent_id, session_id, message, request)
         session = self.sessions.find(agent_id, session_id, None)
         if isinstance(message, jsonrpc.Notification):
@@ -115,14 +119,22 @@ class McpSurface:
                 self.calls.cancelled(session, message.params.get("requestId"))
         return _answer(202, session)
 
-    def _check_date(self, request: Request, message: jsonrpc.Request) -> None:
+    def _check_date(self, request: Request, method: str, request_id: object = None) -> None:
         """Answer another era at once; a client that never sends the header is served."""
-        if message.method == "server/discover":
-            raise Rejected(200, METHOD_NOT_FOUND, "server/discover is not served; use initialize.", request_id=message.id)
+        if method == "server/discover":
+            raise Rejected(200, METHOD_NOT_FOUND, "server/discover is not served; use initialize.", request_id=request_id)
         date = request.headers.get("mcp-protocol-version")
         if date is not None and date not in SERVED:
-            raise Rejected(400, REFUSED_HERE, f"This gateway speaks MCP {' and '.join(SERVED)}.", request_id=message.id,
+            raise Rejected(400, REFUSED_HERE, f"This gateway speaks MCP {' and '.join(SERVED)}.", request_id=request_id,
                            data={"reason": "unsupported_protocol", "supported": list(SERVED)})
+
+    def _resume(self, agent_id: str, request: Request) -> StreamResponse:
+        self._check_date(request, "")
+        session = self.sessions.find(agent_id, request.headers.get("mcp-session-id"), None)
+        parts = self.sessions.resumed(session, request.headers.get("last-event-id", ""))
+        for stream, _ in parts:
+            stream.readers.append(request.is_client_gone)
+        return StreamResponse(200, _headers(session, "text/event-stream"), self._read(session, parts, request))
 
     async def _initialize(self, agent_id: str, message: jsonrpc.Request) -> Response:
         session, before = self.sessions.open(agent_id, message.params, message.id, mint=lambda: mint("mcps_"),
@@ -173,52 +185,74 @@ class McpSurface:
             session, call, name, arguments, admitted)
         token = _progress_token(message.params)
         if token is not None and "text/event-stream" in (request.headers.get("accept") or ""):
-            stream = self._stream(session, call, token, run, request)
-            return StreamResponse(200, _headers(session, "text/event-stream"), stream)
+            stream = session.streams.begin(message.id)
+            stream.readers.append(request.is_client_gone)
+            if session.protocol_version == CURRENT:      # older clients read every event as a message
+                stream.open()
+            producer = asyncio.ensure_future(self._produce(session, call, stream, token, run, is_first=known is None))
+            self._producers.add(producer)
+            producer.add_done_callback(self._producers.discard)
+            return StreamResponse(200, _headers(session, "text/event-stream"), self._read(session, [(stream, 0)], request))
         try:
             answer = await run(lambda ordinal: None)
         except Unknown as unknown:
             return _unavailable(message.id, unknown, session)
         if request.is_client_gone():
-            self.calls.not_delivered(session, call)
+            self.calls.lost(session, call)
+        elif known is not None:
+            self.calls.written_again(session, call)
         if answer is None:
             return _answer(409, session, replaced_error(message.id, call.ordinal or 0))
         return _answer(200, session, result_body(message.id, answer))
 
-    async def _stream(self, session: Session, call: Call, token: object, run: Callable, request: Request) -> AsyncIterator[bytes]:
-        """Progress right after admission and while the call is held, then its answer; never a silent end."""
+    async def _produce(self, session: Session, call: Call, stream: AnswerStream, token: object, run: Callable, *,
+                       is_first: bool) -> None:
+        """Progress right after admission and while the call is held, then its answer, whoever reads it."""
         admitted: asyncio.Future = asyncio.get_running_loop().create_future()
 
         def hear(ordinal: int) -> None:
             if not admitted.done():
                 admitted.set_result(ordinal)
 
-        task = asyncio.ensure_future(run(hear))
+        work = asyncio.ensure_future(run(hear))
+        await asyncio.wait({work, admitted}, return_when=asyncio.FIRST_COMPLETED)
         step = 0
+        while admitted.done():
+            step += 1
+            stream.progress(progress_body(token, step, admitted.result()))
+            if work.done() or (await asyncio.wait({work}, timeout=PROGRESS_EVERY_S))[0]:
+                break
         try:
-            await asyncio.wait({task, admitted}, return_when=asyncio.FIRST_COMPLETED)
-            if admitted.done():
-                while True:
-                    step += 1
-                    yield _event(progress_body(token, step, admitted.result()))
-                    if task.done() or (await asyncio.wait({task}, timeout=PROGRESS_EVERY_S))[0]:
-                        break
-            try:
-                answer = await task
-            except Unknown as unknown:
-                yield _event(error_body(call.request_id, jsonrpc.INTERNAL_ERROR, "The outcome could not be made durable.",
-                                        _store_data(unknown.detail)))
-                return
-            if answer is None:
-                yield _event(replaced_error(call.request_id, call.ordinal or 0))
-            else:
-                if request.is_client_gone():
-                    self.calls.not_delivered(session, call)
-                yield _event(result_body(call.request_id, answer))
+            answer = await work
+        except Unknown as unknown:
+            stream.end(error_body(call.request_id, jsonrpc.INTERNAL_ERROR, "The outcome could not be made durable.",
+                                  _store_data(unknown.detail)))
+        except BaseException:
+            stream.end(error_body(call.request_id, jsonrpc.INTERNAL_ERROR, "The call failed inside; its outcome is not known."))
+            raise
+        else:
+            if answer is not None and is_first and all(is_gone() for is_gone in stream.readers):
+                self.calls.lost(session, call)
+            stream.end(replaced_error(call.request_id, call.ordinal or 0) if answer is None else result_body(call.request_id, answer))
+
+    async def _read(self, session: Session, parts: list[tuple[AnswerStream, int]], request: Request) -> AsyncIterator[bytes]:
+        """The events of these streams as they come, to one connection. Its end ends nothing but the reading."""
+        try:
+            for stream, count in parts:
+                while not stream.is_ended or count < stream.last:
+                    for number, message in stream.after(count):
+                        count = number
+                        call = session.known(stream.request_id)
+                        if stream.is_ended and number == stream.last and call is not None and not request.is_client_gone():
+                            self.calls.written_again(session, call)
+                        yield stream.encode(number, message)
+                    if not stream.is_ended and count == stream.last:
+                        moved = asyncio.get_running_loop().create_future()
+                        stream.waiters.append(moved)
+                        await moved
         finally:
-            if not task.done():
-                # The client stopped waiting; that cancels nothing. The call ends by itself and stays undelivered.
-                self.calls.not_delivered(session, call)
+            for stream, _ in parts:
+                stream.readers.remove(request.is_client_gone)
 
     async def _inexact(self, agent_id: str, request: Request, refusal: Refused) -> Response:
         """A number outside the exact domain: a tool call is refused as one, anything else is a bad request."""
@@ -244,7 +278,7 @@ class McpSurface:
         """The Agent's token is no longer valid: its session ends, and what is held for it is answered so."""
         session = self.sessions.effective(agent_id)
         if session is not None:
-            session.replaced = True
+            session.replace()
             self.sessions.end(session)
             self.authority.touched(agent_id)
 
@@ -260,10 +294,6 @@ def _progress_token(params: dict) -> str | int | None:
     meta = params.get("_meta")
     token = meta.get("progressToken") if isinstance(meta, dict) else None
     return token if isinstance(token, (str, int)) and not isinstance(token, bool) else None
-
-
-def _event(message: dict) -> bytes:
-    return encode_event(jsonrpc.encode_text(message), event="message")
 
 
 def _headers(session: Session | None, content_type: str) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ class BoardLine:
 
     def __init__(self, http: HttpClient, reach: Reach, *, clock: Clock, emit: Sink, log: Callable[[str], None],
                  poll_s: float = 2.0, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        self.session = BoardSession(http, reach, clock=clock, log=log)
+        self.session = BoardSession(http, reach, clock=clock, log=log, sleep=sleep)
         self.book = CaseBook()
         self._emit = emit
         self._sleep = sleep

@@ -113,7 +113,8 @@ class AgentRun:
         driver = choose_driver(self._options, settings)
         if settings.lock_path:
             self._lock = take_agent_lock(settings.lock_path)
-        reach = Reach(settings.url, settings.token, settings.call_timeout_s, settings.wait_s)
+        reach = Reach(settings.url, settings.token, settings.call_timeout_s, settings.wait_s,
+                      settings.resume_attempts, settings.resume_backoff_s)
         self._line = BoardLine(self._http, reach, clock=self._clock, emit=self._told.emit, log=self._told.log,
                                poll_s=settings.poll_s, sleep=self._sleep)
         await self._line.open()

@@ -1,11 +1,11 @@
 """The Agent's MCP session: one at a time, calls in series, nothing ever sent twice.
 
-A call either has an answer, was never sent, or is lost. A lost call opens a new session
+A call either has an answer, was never sent, or is lost. A cut stream is gone on with from
+its last event, a few times and inside the call's own time. A lost call opens a new session
 and stays lost: only the strip tells later what became of it. 401 and a takeover end the
 process, wherever they appear.
 
-Knows no model and no Case. Resume of a broken stream by Last-Event-ID is not part of
-this release; a cut stream is a lost answer, and the log says so.
+Knows no model and no Case.
 
 Units   *_s seconds
 Source  the MCP surface, "Transport and identity", "Control and failure answers"; MCP 2025-11-25
@@ -14,7 +14,7 @@ Source  the MCP surface, "Transport and identity", "Control and failure answers"
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from rulith import VERSION
@@ -44,6 +44,8 @@ class Reach:
     token: str
     timeout_s: float = 75.0       # without an answer or own progress
     wait_s: float = 600.0         # in all
+    resume_attempts: int = 2      # GETs for the rest of one cut stream
+    resume_backoff_s: float = 0.25    # before the second one, and as much more before each later one
 
     @property
     def endpoint(self) -> str:
@@ -63,7 +65,8 @@ class Unsent:
 class BoardSession:
     """The session with one gateway, reopened after a loss. Not for concurrent use."""
 
-    def __init__(self, http: HttpClient, reach: Reach, *, clock: Clock, log: Callable[[str], None]) -> None:
+    def __init__(self, http: HttpClient, reach: Reach, *, clock: Clock, log: Callable[[str], None],
+                 sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self.agent_id = ""
         self.tools: list[Tool] = []
         self.opening_operations: list[StateRow] | None = None   # the state form that `initialize` showed
@@ -73,8 +76,10 @@ class BoardSession:
         self._http = http
         self._reach = reach
         self._clock = clock
+        self._sleep = sleep
         self._log = log
         self._session_id: str | None = None
+        self._cursor: str | None = None       # the newest event id that this session's streams brought
         self._requests = 0
 
     # opening and ending
@@ -84,7 +89,7 @@ class BoardSession:
 
         Raises Mismatch; Refused gateway_unreachable, surface_answer, credential_rejected, connection_replaced.
         """
-        self._session_id = None
+        self._session_id = self._cursor = None
         result = await self._ask("initialize", mcp_client.initialize(self._protocol_id(), version=VERSION))
         check_initialize(result)
         meta = read_meta(result)
@@ -216,28 +221,47 @@ class BoardSession:
         Raises what ends this process: Mismatch, Refused credential_rejected, connection_replaced.
         """
         self.owes_acknowledgement = False
-        reader = ReplyReader(message.get("id"), self._session_id, progress_token=token, is_initialize=opening)
+        reader = ReplyReader(message.get("id"), self._session_id, progress_token=token, is_initialize=opening,
+                             cursor=self._cursor)
         patience = _Patience(self._clock, timeout_s, wait_s, slow)
         headers = mcp_client.post_headers(self._reach.token, self._session_id)
-        verdict: Verdict | Unsent
-        try:
-            async with self._http.stream("POST", self._reach.endpoint, headers, jsonrpc.encode(message),
-                                         timeout_s=timeout_s) as answer:
-                verdict = await _verdict(reader, answer, patience)
-        except NetFailed as failed:
-            verdict = Unsent(failed.detail)
-            if failed.sent:
-                late = failed.cause == "timeout"
-                verdict = Lost(patience.code, failed.detail) if late else _first(reader.cut(failed.detail))
-        except asyncio.TimeoutError:
-            verdict = Lost(patience.code, "no answer in time")
-        if isinstance(verdict, Lost) and reader.cursor is not None:
-            self._log(f"the stream could be resumed after event {flat(reader.cursor, 60)!r}; resuming is not part of this release")
+        verdict = await self._read(reader, patience, "POST", headers, jsonrpc.encode(message), timeout_s)
+        for attempt in range(self._reach.resume_attempts):
+            if not isinstance(verdict, Lost) or verdict.code != "response_lost" or not reader.can_resume:
+                break
+            reader, verdict = await self._resume(reader, patience, attempt * self._reach.resume_backoff_s)
+        self._cursor = reader.cursor
         self._end_process(verdict)
         self.store_trouble = flat(verdict.store, 500) if isinstance(verdict, Lost) else ""
         if isinstance(verdict, mcp_client.Answer):
             self._session_id = reader.session_id
         return verdict, patience.ordinal
+
+    async def _resume(self, reader: ReplyReader, patience: _Patience, pause_s: float) -> tuple[ReplyReader, Verdict]:
+        """Ask for the rest of a cut stream: the reader that goes on, and what it found."""
+        self._log(f"the stream was cut; going on after event {flat(reader.cursor, 60)!r}")
+        reader = reader.resumed()
+        headers = mcp_client.resume_headers(self._reach.token, reader.session_id, reader.cursor)
+        try:
+            await self._sleep(min(pause_s, patience.left_s()))
+            verdict = await self._read(reader, patience, "GET", headers, b"", patience.left_s())
+        except asyncio.TimeoutError:
+            return reader, Lost(patience.code, "no answer in time")
+        return reader, Lost("response_lost", verdict.detail) if isinstance(verdict, Unsent) else verdict
+
+    async def _read(self, reader: ReplyReader, patience: _Patience, method: str, headers: dict[str, str], body: bytes,
+                    timeout_s: float) -> Verdict | Unsent:
+        """One HTTP exchange, read to the verdict of `reader`."""
+        try:
+            async with self._http.stream(method, self._reach.endpoint, headers, body, timeout_s=timeout_s) as answer:
+                return await _verdict(reader, answer, patience)
+        except NetFailed as failed:
+            if not failed.sent:
+                return Unsent(failed.detail)
+            late = failed.cause == "timeout"
+            return Lost(patience.code, failed.detail) if late else _first(reader.cut(failed.detail))
+        except asyncio.TimeoutError:
+            return Lost(patience.code, "no answer in time")
 
     def _end_process(self, verdict: Verdict | Unsent) -> None:
         """Raise where no other session can help."""

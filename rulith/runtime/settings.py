@@ -51,6 +51,8 @@ class Settings:
     call_timeout_s: float = 75.0
     wait_s: float = 600.0
     poll_s: float = 2.0
+    resume_attempts: int = 2
+    resume_backoff_s: float = 0.25
     lock_path: str = ""          # the profile's lock, when a parent names it
 
 
@@ -79,6 +81,8 @@ def read_settings(env: Mapping[str, str], options: Options, *, default_url: str,
         call_timeout_s=number("RULITH_MCP_TIMEOUT_MS", 75_000, 100, 3_600_000) / 1000,
         wait_s=number("RULITH_HOST_WAIT_MS", 600_000, 0, 86_400_000) / 1000,
         poll_s=number("RULITH_HOST_POLL_MS", 2_000, 50, 60_000) / 1000,
+        resume_attempts=number("RULITH_SSE_RESUME_ATTEMPTS", 2, 0, 10),
+        resume_backoff_s=number("RULITH_SSE_RESUME_BACKOFF_MS", 250, 10, 60_000) / 1000,
         lock_path=env.get("RULITH_AGENT_LOCK", ""),
     )
 

@@ -204,6 +204,8 @@ class ReplyReader:
     request_id      of the call that waits; None for a notification, whose 202 is an Answer
     session_id      the session presented with the request, None on `initialize`
     progress_token  the call's own; progress for any other token is skipped
+    cursor          where the session's streams stood before
+    resumes         this reads a GET: only a stream can hold the answer
 
     Feed start(), receive()*, finish() in that order and stop at the first Verdict. `cursor`
     is the session's newest resume cursor; `session_id` the one to present from now on.
@@ -211,11 +213,12 @@ class ReplyReader:
 
     def __init__(
         self, request_id: RequestId | None, session_id: str | None, *, progress_token: str | None = None,
-        is_initialize: bool = False, body_bytes_max: int = BODY_BYTES_MAX,
+        is_initialize: bool = False, body_bytes_max: int = BODY_BYTES_MAX, cursor: str | None = None, resumes: bool = False,
     ) -> None:
         self.request_id = request_id
         self.session_id = session_id
-        self.cursor: str | None = None
+        self.cursor = cursor
+        self._resumes = resumes
         self._token = progress_token
         self._is_initialize = is_initialize
         self._limit = body_bytes_max
@@ -228,6 +231,16 @@ class ReplyReader:
     @property
     def is_stream(self) -> bool:
         return self._stream is not None
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether asking for the rest of a stream may still bring the answer: one was cut, or a GET broke on its way."""
+        return self.cursor is not None and self.session_id is not None and (self.is_stream or (self._resumes and not self._status))
+
+    def resumed(self) -> ReplyReader:
+        """A reader for the GET that goes on after `cursor`."""
+        return ReplyReader(self.request_id, self.session_id, progress_token=self._token, body_bytes_max=self._limit,
+                           cursor=self.cursor, resumes=True)
 
     def start(self, status: int, headers: Mapping[str, str]) -> list[Event]:
         """The head of the answer; `headers` have lower-case names."""
@@ -244,6 +257,8 @@ class ReplyReader:
                 return self._end(Lost("response_not_correlated", "the answer names another session"))
             if kind == "text/event-stream":
                 self._stream = EventStream(event_bytes_max=self._limit)
+            elif self._resumes:
+                return self._end(Lost("response_lost", "the stream cannot be resumed"))
         return []
 
     def receive(self, data: bytes) -> list[Event]:
@@ -274,7 +289,7 @@ class ReplyReader:
         """The connection broke before the end of the body."""
         if self._done:
             return []
-        code = "response_lost" if self._stream is not None else "upstream_unavailable"
+        code = "response_lost" if self._stream is not None or self._resumes else "upstream_unavailable"
         return self._end(Lost(code, detail))
 
     # -- inside
@@ -369,6 +384,8 @@ class ReplyReader:
             return Lost("upstream_unavailable", f"HTTP 503: {message}", _text(data.get("teaching")) or message)
         if self._status == 404 and self.session_id is not None:
             return Lost("session_expired", "the gateway no longer knows this session")
+        if self._resumes:
+            return Lost("response_lost", f"the stream cannot be resumed: HTTP {self._status}")
         return Lost("upstream_unavailable", f"HTTP {self._status}")
 
     def _judge_success(self, value: object, trouble: str) -> Verdict:

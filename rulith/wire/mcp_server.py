@@ -15,6 +15,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from rulith.wire.mcp_streams import AnswerStream, AnswerStreams
+
 CURRENT = "2025-11-25"
 SERVED = (CURRENT, "2025-06-18")       # the older one for tools-only hosts, which declare nothing
 SURFACE = "rulith/v3"
@@ -28,6 +30,7 @@ SESSION_UNKNOWN = -32001
 CALLS_KEPT_MAX = 64                    # answers a session can repeat; a client has one call in flight
 REPLACED_KEPT_MAX = 16                 # replaced sessions that still hear why, per Agent
 CLIENT_NAME_CHARS_MAX = 200
+_TAKEN_OVER = "Another connection of this Agent took over."
 
 
 class Rejected(Exception):
@@ -67,7 +70,8 @@ class Call:
     request_id: object
     ordinal: int | None = None
     answer: dict | None = None      # the result member, as first given
-    cancelled: bool = False
+    delivers: tuple[int, ...] = ()  # ordinals whose outcome this answer carries
+    cancelled: bool = False         # by its client: what it delivers counts for nothing
     running: bool = False
     problem: Exception | None = None    # instead of an answer
     waiter: object = None           # whatever the caller parks retransmissions on while it runs
@@ -83,9 +87,17 @@ class Session:
     replaced: bool = False
     focus: dict[str, str] = field(default_factory=dict)          # root -> caseId, oldest first
     calls: OrderedDict[tuple[str, object], Call] = field(default_factory=OrderedDict)
+    streams: AnswerStreams = field(default_factory=AnswerStreams)
 
     def focused_roots(self) -> list[dict]:
         return [{"caseId": case_id, "root": root} for root, case_id in self.focus.items()]
+
+    def replace(self) -> None:
+        """Another session took over; of the calls only their ordinals are of use from here on."""
+        self.replaced = True
+        self.streams = AnswerStreams()
+        for call in self.calls.values():
+            call.answer = None
 
     def begin(self, request_id: object) -> Call:
         """Record a new call; the oldest answered ones are forgotten past the bound."""
@@ -160,7 +172,7 @@ class Sessions:
         session = Session(mint(), agent_id, date, declares, client)
         before = self._effective.get(agent_id)
         if before is not None:
-            before.replaced = True
+            before.replace()
             kept = self._replaced.setdefault(agent_id, [])
             kept.append(before)
             for forgotten in kept[:-REPLACED_KEPT_MAX]:
@@ -183,6 +195,18 @@ class Sessions:
             raise Rejected(404, SESSION_UNKNOWN, "This session is unknown or ended; initialize again.", request_id=request_id)
         return session
 
+    def resumed(self, session: Session, cursor: str | None) -> list[tuple[AnswerStream, int]]:
+        """What a GET after `cursor` reads. Raises Rejected: 409 (replaced), 405 (no cursor), 400 (nothing follows it)."""
+        if session.replaced:
+            raise Rejected(409, REFUSED_HERE, _TAKEN_OVER, data={"reason": "connection_replaced"})
+        if cursor is None:
+            raise Rejected(405, REFUSED_HERE, "GET resumes a cut stream; send its last-event-id.")
+        found = session.streams.after(cursor)
+        if not found:
+            raise Rejected(400, REFUSED_HERE, f"No stream of this session goes on after {cursor[:40]!r}; read `operations` instead.",
+                           data={"reason": "cursor_unknown"})
+        return found
+
     def check_current(self, session: Session, request_id: object) -> None:
         """Raise Rejected 409 connection_replaced when another session took over.
 
@@ -195,7 +219,7 @@ class Sessions:
             data: dict = {"reason": "connection_replaced", "ordinal": call.ordinal}
         else:
             data = {"reason": "connection_replaced", "requestExecuted": False}
-        raise Rejected(409, REFUSED_HERE, "Another connection of this Agent took over.", request_id=request_id, data=data)
+        raise Rejected(409, REFUSED_HERE, _TAKEN_OVER, request_id=request_id, data=data)
 
     def end(self, session: Session) -> None:
         """Forget a session; a replaced one may be ended too."""

@@ -83,6 +83,8 @@ class ScriptedGateway:
         self.initialize_result: dict = {}        # merged over the ordinary result
         self.state_form: Callable[[], object] = list
         self.ping: object = None
+        self.resume: Callable[[str], object] = lambda cursor: Raw(405)     # what a GET after `cursor` gets
+        self.cursors: list[str] = []
         self.sessions = 0
         self.deleted: list[str] = []
         self.initialized_status = 202
@@ -118,6 +120,9 @@ class ScriptedGateway:
             self.methods.append("DELETE")
             self.deleted.append(request.headers.get("mcp-session-id", ""))
             return Response(204)
+        if request.method == "GET":
+            self.cursors.append(request.headers.get("last-event-id", ""))
+            return await self._given(self.resume(self.cursors[-1]), self.calls[-1])
         message = json.loads(request.body)
         self.methods.append(message["method"])
         handler = {"initialize": self._initialize, "tools/list": self._list, "ping": self._ping,
@@ -159,7 +164,9 @@ class ScriptedGateway:
         call = Arrived(params["name"], params["arguments"], request.headers.get("mcp-session-id", ""), message["id"],
                        (params.get("_meta") or {}).get("progressToken"))
         self.calls.append(call)
-        given = self.answer(call)
+        return await self._given(self.answer(call), call)
+
+    async def _given(self, given: object, call: Arrived):
         if given is CUT:
             raise _Cut
         if given is SILENT:

@@ -424,8 +424,80 @@ def test_ending_the_wait_sends_no_cancellation(line_to, in_loop):
     assert "notifications/cancelled" not in in_loop(whole())
 
 
-def test_a_stream_that_could_be_resumed_is_lost_and_the_log_says_so(one_call, heard):
-    said, gateway, _ = one_call(lambda call: Held((b"id: 7\ndata: \n\n",)))
-    assert said.code == "response_lost"
-    assert any("'7'" in line and "not part of this release" in line for line in heard.log)
-    assert len(gateway.calls) == 1
+# --- a cut stream is gone on with
+
+
+@pytest.fixture
+def cut_call(line_to, in_loop):
+    """One call whose stream is cut after `before`; then each GET gets the next of `resumes`."""
+
+    def run(before, resumes, **options):
+        async def whole():
+            given = list(resumes)
+
+            def prepare(gateway):
+                gateway.resume = lambda cursor: given.pop(0) if given else Raw(405)
+
+            async with line_to(lambda call: Held(before), before=prepare, **options) as (gateway, line):
+                said = await line.session.call("ApplyAction", {"action": "x"})
+                return said, gateway, line
+        return in_loop(whole())
+
+    return run
+
+
+PRIMED = b"id: 7.1\ndata: \n\n"
+
+
+def test_a_cut_stream_is_gone_on_with_after_its_last_event(cut_call, heard):
+    said, gateway, _ = cut_call((PRIMED, 3), [Held((4,), Say(OK))])
+    assert said.kind is Kind.ACCEPTED and said.ordinal == 4
+    assert gateway.cursors == ["7.1"] and len(gateway.calls) == 1 and gateway.sessions == 1
+    assert any("'7.1'" in line for line in heard.log)
+
+
+def test_each_attempt_goes_on_from_the_newest_event_with_growing_pauses(cut_call, line_to):
+    """No pause before the first GET, then attempt times the back-off."""
+    said, gateway, line = cut_call((PRIMED,), [Held((b"id: 7.2\ndata: \n\n",)), Held((), Say(OK))])
+    assert said.kind is Kind.ACCEPTED and gateway.cursors == ["7.1", "7.2"]
+    assert line._sleep.__self__.slept[:2] == [0.0, 0.25]
+
+
+@pytest.mark.parametrize("resumes, tried, code", [
+    ([Raw(405)], 1, "response_lost"), ([Raw(200, {"jsonrpc": "2.0", "id": 1, "result": {}})], 1, "response_lost"),
+    ([Raw(400)], 1, "response_lost"), ([Raw(404)], 1, "session_expired"),
+    ([Held((b": quiet\n\n",)), Held(())], 2, "response_lost"), ([Raw(500)], 1, "response_lost"),
+])
+def test_what_cannot_be_gone_on_with_is_lost_after_at_most_two_attempts(cut_call, resumes, tried, code):
+    said, gateway, _ = cut_call((PRIMED,), resumes)
+    assert said.code == code and len(gateway.cursors) == tried and len(gateway.calls) == 1
+    assert gateway.sessions == 2            # a lost call opens a new session, and is not sent again
+
+
+def test_a_takeover_heard_while_going_on_ends_the_process(cut_call):
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "x", "data": {"reason": "connection_replaced"}}}
+    with pytest.raises(Refused) as refused:
+        cut_call((PRIMED,), [Raw(409, body)])
+    assert refused.value.code == "connection_replaced"
+
+
+def test_a_stream_without_an_event_id_is_not_asked_for(cut_call):
+    said, gateway, _ = cut_call((3,), [Held((), Say(OK))])
+    assert said.code == "response_lost" and said.ordinal == 3 and gateway.cursors == []
+
+
+def test_the_cursor_of_an_earlier_call_serves_a_later_one_of_the_session(line_to, in_loop):
+    async def whole():
+        given = [Held((PRIMED,), Say(OK)), Held(())]
+        async with line_to(lambda call: given.pop(0)) as (gateway, line):
+            gateway.resume = lambda cursor: Held((), Say(OK))
+            await line.session.call("ApplyAction", {"action": "x"})
+            return await line.session.call("ApplyAction", {"action": "y"}), gateway
+
+    said, gateway = in_loop(whole())
+    assert said.kind is Kind.ACCEPTED and gateway.cursors == ["7.1"]
+
+
+def test_going_on_ends_with_the_calls_own_time(cut_call):
+    said, gateway, _ = cut_call((PRIMED,), [Held((SILENT,))], timeout_s=0.2)
+    assert said.code == "response_timeout" and len(gateway.cursors) == 1

@@ -236,3 +236,41 @@ def test_pages_end_at_an_empty_or_repeated_cursor():
     assert mcp_client.next_page("a", seen) == "a"
     assert mcp_client.next_page("a", seen) is None
     assert mcp_client.next_page("", seen) is None and mcp_client.next_page(3, seen) is None
+
+
+# -- going on with a cut stream
+
+
+def cut_reader():
+    reader = ReplyReader("u1", "s1", progress_token="p")
+    reader.start(200, {"content-type": "text/event-stream"})
+    reader.receive(b"id: 4.2\ndata: \n\n")
+    assert reader.cut("reset")[0].code == "response_lost" and reader.can_resume
+    return reader
+
+
+def test_a_get_that_breaks_before_its_head_may_be_tried_again_and_one_that_is_refused_may_not():
+    broken = cut_reader().resumed()
+    assert broken.cut("refused")[0].code == "response_lost" and broken.can_resume and broken.cursor == "4.2"
+    refused = cut_reader().resumed()
+    refused.start(405, {})
+    assert refused.finish()[0].code == "response_lost" and not refused.can_resume
+
+
+def test_without_a_session_or_an_event_id_nothing_can_be_gone_on_with():
+    for session, data in ((None, b"id: 1.1\ndata: \n\n"), ("s1", b": quiet\n\n")):
+        reader = ReplyReader("u1", session)
+        reader.start(200, {"content-type": "text/event-stream"})
+        reader.receive(data)
+        reader.finish()
+        assert not reader.can_resume
+
+
+def test_a_resumed_stream_is_read_one_byte_at_a_time():
+    reader = cut_reader().resumed()
+    reader.start(200, {"content-type": "text/event-stream", "mcp-session-id": "s1"})
+    data = (b'id: 4.3\ndata: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":2,'
+            b'"_meta":{"rulith/v3":{"ordinal":9}}}}\n\nid: 4.4\ndata: {"jsonrpc":"2.0","id":"u1","result":{}}\n\n')
+    events = [event for byte in data for event in reader.receive(bytes([byte]))]
+    assert [type(event).__name__ for event in events] == ["Progress", "Answer"]
+    assert events[0].ordinal == 9 and reader.cursor == "4.4"
