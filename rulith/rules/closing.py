@@ -347,14 +347,13 @@ class _Deletion:
             assert isinstance(part, Join)
             number, slot, rows = head.number, part.slot, head.relation.rows
             cited = engine.citers(head, slot)
-            if not cited:
-                continue
             fallen: list[Key] = []
             for row in _rows(head, part, relation, keys):
                 for key in cited.get(row, ()):
                     support = rows.get(key)
                     if support is not None and support[0] == number and support[slot] == row:
                         fallen.append(key)
+            fallen = list(dict.fromkeys(fallen))        # stale entries may name one twice, and a replay has fewer of them
             self.closing.spend(len(keys) + len(fallen))
             self._kill(head.relation, fallen)
 
