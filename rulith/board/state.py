@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from rulith.board.machine import Journal
 from rulith.board.release import ActionSpec, CaseType, Release
@@ -120,6 +121,9 @@ class Case:
         return found
 
 
+_PREDICATE, _NEGATED = attrgetter("predicate"), attrgetter("negated")
+
+
 def _is_disputing(atom: Atom) -> bool:
     return atom.negated or atom.predicate == FUNCTIONAL_DEPENDENCY
 
@@ -197,7 +201,7 @@ class BoardState:
         self.case_types: dict[str, CaseType] = {}
         # caches, moved by commit() only
         self.changes = Changes()
-        self.shown: dict[Atom, Shown] = {}                 # visible atoms, the last changed last
+        self.shown: dict[Atom, Shown | None] = {}          # visible atoms, the last changed last; None: not drawn since it changed
         self.case_version = 0                              # grows when any Case changes
         self.rules_version = 0                             # grows when any rule, goal or Action changes
         self.epoch = 0                                     # grows whenever a remembered node may have become wrong
@@ -255,7 +259,7 @@ class BoardState:
                 changes.remove(atom)
             else:
                 changes.touched[atom] = None
-        if not changes.removed and not changes.touched and by_atom.keys().isdisjoint(delta.added):
+        if not changes.removed and not changes.touched and delta.added_bare:
             changes.added.update(dict.fromkeys(delta.added))      # the usual case, and it may be thousands
             return
         for atom in delta.added:
@@ -337,9 +341,12 @@ class BoardState:
     def concluded(self, rule_id: str, below: list[Ground], rounded: str | None, atom: Callable[[], Atom]) -> Ground:
         info = self.rules.get(rule_id)
         law = info is not None and info.law
-        weakest = max(below, key=lambda ground: TIER_RANK[ground.tier], default=None)
+        weakest, law_only = None, law
+        for ground in below:                   # the first of equals limits
+            if weakest is None or TIER_RANK[ground.tier] > TIER_RANK[weakest.tier]:
+                weakest = ground
+            law_only = law_only and ground.law_only
         tier = weakest.tier if weakest is not None else "verified" if law else ASSERTED
-        law_only = law and all(ground.law_only for ground in below)
         if rounded is not None and weaker(tier, "approximate") != tier:
             return Ground("approximate", atom(), law_only)
         if weakest is None or tier == "verified":
@@ -363,22 +370,32 @@ class BoardState:
             self.shown.pop(atom, None)
             self.versions[atom.predicate] = self.versions.get(atom.predicate, 0) + 1
             self.watched_version += atom.predicate in self.watched
-        for atom in changes.added:
-            if _is_disputing(atom):
-                self.disputable += 1
-                self.epoch += 1
-        moved = [*changes.added, *(atom for atom in changes.touched if self.program.holds(atom))]
-        versions, shown, hidden = self.versions, self.shown, {}
-        for atom in moved:
-            predicate = atom.predicate
-            versions[predicate] = versions.get(predicate, 0) + 1
-            if predicate not in hidden:
-                hidden[predicate] = is_board_word(predicate)
-                self.watched_version += predicate in self.watched
-            if not hidden[predicate]:
-                shown.pop(atom, None)
-                shown[atom] = Shown(atom)
+        again = [atom for atom in changes.touched if self.program.holds(atom)]
+        moved = [*changes.added, *again]
+        counts: dict[str, int] = {}                    # few predicates, and it may be thousands of atoms
+        for predicate in map(_PREDICATE, moved):
+            counts[predicate] = counts.get(predicate, 0) + 1
+        for predicate, count in counts.items():
+            self.versions[predicate] = self.versions.get(predicate, 0) + count
+            self.watched_version += predicate in self.watched
+        if FUNCTIONAL_DEPENDENCY in counts or any(map(_NEGATED, changes.added)):
+            disputing = sum(map(_is_disputing, changes.added))
+            self.disputable += disputing
+            self.epoch += disputing
+        self._show(changes.added, again, [predicate for predicate in counts if is_board_word(predicate)])
         return moved, list(changes.removed)
+
+    def _show(self, added: dict[Atom, None], again: list[Atom], hidden: list[str]) -> None:
+        """What changed last comes last, to be drawn anew when it is next seen. What is added was not there."""
+        shown = self.shown
+        if hidden:
+            shown.update((atom, None) for atom in added if atom.predicate not in hidden)
+        else:
+            shown.update(added)
+        for atom in again:
+            shown.pop(atom, None)
+            if atom.predicate not in hidden:
+                shown[atom] = None
 
     def discard(self) -> None:
         self.changes = Changes()

@@ -26,6 +26,7 @@ from rulith.board.release import ActionSpec
 from rulith.board.shapes import Policy
 from rulith.board.state import CLOSED, DERIVED, PAUSED, RUNNING, BoardState, Case, Goal, Shown
 from rulith.board.words import ACCEPTANCE_MET
+from rulith.rules.terms import Atom
 
 DIRECTORY_ROWS_MAX = 50       # newest Cases listed; QueryBoard takes a limit of its own
 DIRECTORY_ROWS_BOUNDED = 8    # in a view with a byte bound
@@ -282,12 +283,15 @@ class Viewer:
         changed = self._changed(first)
         epoch, skipped, room = state.epoch, 0, nodes_max - len(chosen)
         allowed = profile.get("predicates") if profile else None
-        for shown in chain(changed, (each for each in reversed(state.shown.values()) if each not in changed)
-                           if changed else reversed(state.shown.values())):
+        for atom in chain(changed, (each for each in reversed(state.shown) if each not in changed)
+                          if changed else reversed(state.shown)):
             if room <= 0 or left <= 0:
                 break
-            if allowed is not None and shown.atom.predicate not in allowed:
+            if allowed is not None and atom.predicate not in allowed:
                 continue
+            shown = state.shown[atom]
+            if shown is None:
+                shown = state.shown[atom] = Shown(atom)
             if shown.epoch != epoch:
                 self._render(shown)
             if shown.size > left:
@@ -301,19 +305,18 @@ class Viewer:
             texts.append(shown.text)
         return chosen, texts, total
 
-    def _changed(self, first: Sequence[str]) -> dict[Shown, None]:
+    def _changed(self, first: Sequence[str]) -> dict[Atom, None]:
         """The visible ones among these node ids, each once, unless the order of change shows them first anyway."""
-        if len(first) == 1 and self.state.shown:
-            newest = next(reversed(self.state.shown.values()))
-            held = self.state.by_atom.get(newest.atom)
+        shown = self.state.shown
+        if len(first) == 1 and shown:
+            held = self.state.by_atom.get(next(reversed(shown)))
             if held is not None and held[0] == first[0]:
                 return {}
-        found: dict[Shown, None] = {}
+        found: dict[Atom, None] = {}
         for node_id in first:
             atom = self.state.atom_of(node_id)
-            shown = self.state.shown.get(atom) if atom is not None else None
-            if shown is not None:
-                found[shown] = None
+            if atom is not None and atom in shown:
+                found[atom] = None
         return found
 
     # --- one Case in full --------------------------------------------------------------

@@ -62,7 +62,14 @@ def premises(engine: Engine, relation: Relation, key: Key) -> list[Fact]:
     if support is None:
         return []
     head = engine.heads[support[0]]
-    return [premise(engine, head.shapes[join.index], support[join.slot]) for join in head.body.joins]  # type: ignore[arg-type]
+    found = []
+    for join in head.body.joins:
+        shape, row = head.shapes[join.index], support[join.slot]
+        if len(row) == len(shape.names):  # type: ignore[union-attr]
+            found.append((shape.exact, row))  # type: ignore[union-attr]
+        else:
+            found.append((engine.relations.numbered[row[-2]], row[-1]))
+    return found  # type: ignore[return-value]
 
 
 def citing(engine: Engine, relation: Relation, key: Key) -> Iterator[Fact]:
@@ -155,9 +162,9 @@ def fold(engine: Engine, fact: Fact, memo: dict[Fact, T], leaf: Callable[[Atom],
                computation that rounded (or None), and the atom's maker
     memo       values of facts already visited; the caller's, to be emptied when supports move
     """
-    work = [fact]
+    work: list[tuple[Fact, list[Fact] | None]] = [(fact, None)]
     while work:
-        current = work[-1]
+        current, below = work[-1]
         if current in memo:
             work.pop()
             continue
@@ -167,13 +174,17 @@ def fold(engine: Engine, fact: Fact, memo: dict[Fact, T], leaf: Callable[[Atom],
             memo[current] = leaf(atom_of(engine, relation, key))
             work.pop()
             continue
-        below = premises(engine, relation, key)
-        unknown = [lower for lower in below if lower not in memo]
-        if unknown:
-            work.extend(unknown)
-            continue
+        if below is None:
+            below = premises(engine, relation, key)
+            unknown = [(lower, None) for lower in below if lower not in memo]
+            if unknown:
+                work[-1] = current, below
+                work.extend(unknown)
+                continue
         head = engine.heads[stored[0]]
-        rounded = next((c.text() for c in _computations(engine, head, stored) if not c.exact), None)
+        rounded = None
+        if head.body.computes:
+            rounded = next((c.text() for c in _computations(engine, head, stored) if not c.exact), None)
         memo[current] = conclude(head.rule.id, [memo[lower] for lower in below], rounded,
                                  lambda at=current: atom_of(engine, *at))
         work.pop()

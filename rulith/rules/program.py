@@ -58,6 +58,11 @@ class Delta:
     def resupported_count(self) -> int:
         return _count(self._change.resupported)
 
+    @property
+    def added_bare(self) -> bool:
+        """Is none of the added atoms asserted as well, as of now?"""
+        return all(relation.base.keys().isdisjoint(keys) for relation, keys in self._change.added if relation.base)
+
     @cached_property
     def added(self) -> list[Atom]:
         return self._atoms(self._change.added)

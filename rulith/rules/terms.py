@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Union
 
 from rulith.base.canonical import canonical_text, number_text
@@ -52,14 +52,20 @@ def _escaped(part: str) -> str:
     return part.replace("\\", "\\\\").replace("|", "\\|").replace(":", "\\:")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class Atom:
-    """A ground statement: predicate, sign, named arguments in ascending order of name."""
+    """A ground statement: predicate, sign, named arguments in ascending order of name.
 
-    predicate: str
-    args: Arguments
-    negated: bool = False
-    _hash: int = field(init=False, repr=False)   # set when first asked: atoms are looked up again and again
+    Nobody sets a member later. That is not enforced: one closing may make thousands, and a
+    frozen dataclass that hashed itself when first asked took three times as long to make.
+    """
+
+    __slots__ = ("predicate", "args", "negated", "_hash")
+
+    def __init__(self, predicate: str, args: Arguments, negated: bool = False) -> None:
+        self.predicate = predicate
+        self.args = args
+        self.negated = negated
+        self._hash = hash((predicate, args))     # 1 and True share a hash; __eq__ tells them apart
 
     @staticmethod
     def of(predicate: str, args: Mapping[str, object] | None = None, negated: bool = False) -> Atom:
@@ -75,12 +81,10 @@ class Atom:
                 and _same_arguments(self.args, other.args))
 
     def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            found = hash((self.predicate, self.args))   # 1 and True share a hash; __eq__ tells them apart
-            object.__setattr__(self, "_hash", found)
-            return found
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Atom(predicate={self.predicate!r}, args={self.args!r}, negated={self.negated!r})"
 
     def text(self) -> str:
         """`p(a=1, b=x)`, `not p()`."""

@@ -110,7 +110,7 @@ def test_two_thousand_closed_cases_grow_within_the_bound():
     assert len(gateway.operations.operations) < 2 * PLANNED_KEPT + 256
     assert len(gateway.registry.decisions) <= DECISIONS_KEPT
     assert sum(case.closing is not None for case in gateway.board.state.cases.values()) == CLOSINGS_KEPT
-    assert sum(shown.node is not None for shown in gateway.board.state.shown.values()) <= NODES_KEPT
+    assert sum(shown is not None and shown.node is not None for shown in gateway.board.state.shown.values()) <= NODES_KEPT
     assert len(gateway.board.state.reads) < 50
 
 
