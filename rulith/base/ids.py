@@ -25,6 +25,14 @@ def random_bytes(count: int) -> bytes:
     return secrets.token_bytes(count)
 
 
+READ_OUT = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"        # no 0/O, 1/I/L
+
+
 def mint_setup_code() -> str:
-    """Eight characters a person can read out: no 0/O, 1/I/L."""
-    return "".join(secrets.choice("ABCDEFGHJKMNPQRSTUVWXYZ23456789") for _ in range(8))
+    """Eight characters a person can read out."""
+    return "".join(secrets.choice(READ_OUT) for _ in range(8))
+
+
+def mint_invitation() -> str:
+    """Four groups of four such characters: 79 random bits, so that its plain hash may be kept."""
+    return "-".join("".join(secrets.choice(READ_OUT) for _ in range(4)) for _ in range(4))

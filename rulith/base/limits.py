@@ -65,8 +65,13 @@ VIEW_NODES_QUERY_MAX = 500
 
 # The person's sign-in
 SIGN_IN_FRESH_S = 900.0          # every act of authority needs one this young
-SIGN_INS_MAX = 16
+SIGN_IN_READ_S = 8 * 3600.0      # a working day of looking; acts ask for the passphrase again
+SIGN_INS_MAX = 64                # open at once; the oldest goes first
 SIGN_IN_PAUSE_S_MAX = 60.0
+GUESSED_NAMES_MAX = 1_024        # names whose wrong tries are remembered
+GUESSES_FREE, GUESS_FORGOTTEN_S = 20, 3.0    # over all names: this many at once, and one more each this many seconds
+INVITATION_S = 3 * 86_400.0      # a code that was not used by then is worth nothing
+PEOPLE_MAX = 200
 PASSPHRASE_CHARS_MIN = 8
 PASSPHRASE_CHARS_MAX = 1024
 

@@ -1,8 +1,9 @@
 """Registry: who exists on this gateway, what they may touch, and what people decided.
 
-Agents by token hash, Connections with their fence, Sources, Tool locks, Releases, the
-device grant, the passphrase record and decisions. Every command names its authority and
-AUTHORITY says which one it needs; the gateway states the facts of a sign-in, this judges them.
+People and their roles (people.py), Agents by token hash, Connections with their fence,
+Sources, Tool locks, Releases, the device grant and decisions. Every command names its
+authority and AUTHORITY says which one it needs; the gateway states the facts of a sign-in,
+this judges them.
 
 Refuses to know: tokens and passphrases themselves (only hashes enter), leases, clocks.
 Units   ages and spans `_s` in seconds, moments as RFC 3339 stamps; expiry is judged when read.
@@ -16,30 +17,31 @@ from collections.abc import Mapping
 from rulith.base.clock import seconds_of, stamp
 from rulith.base.errors import Refused
 from rulith.board.machine import Machine, members
+from rulith.board.people import (FIRST_NAME, GATEWAY, INVITATION, ONESELF, OPERATOR, OWNER, PEOPLE_AUTHORITY, PEOPLE_COMMANDS, ROLES,
+                                 SETUP_CODE, PeopleLaw, judge_person)
 from rulith.board.shapes import TIERS, Mint, Policy, Source, ToolLock
 
-SIGN_IN_FRESH_S = 15 * 60.0       # older than this, and a person is asked for the passphrase again
 DECISIONS_KEPT = 128              # of closed Cases
 DECISION_EXPIRES_S = 7 * 86_400   # when a Capability names no span
 SOURCE_TYPES = ("db", "file", "http", "mcp", "sensor", "compute", "human")
 
-PERSON, GATEWAY, SETUP_CODE = "person", "gateway", "setup_code"
-
-# command -> who may give it
+# command -> who may give it: a role and every stronger one, or what no person is
 AUTHORITY = {
-    "add_agent": PERSON, "replace_agent_token": PERSON, "revoke_agent_token": PERSON, "remove_agent": PERSON,
-    "add_connection": PERSON, "replace_connection_key": PERSON, "isolate": PERSON,
-    "add_source": PERSON, "remove_source": PERSON, "lock_tool": PERSON, "unlock_tool": PERSON,
-    "install_release": PERSON, "set_device_grant": GATEWAY, "set_passphrase": SETUP_CODE,
+    "add_agent": OWNER, "replace_agent_token": OWNER, "revoke_agent_token": OWNER, "remove_agent": OWNER,
+    "add_connection": OWNER, "replace_connection_key": OWNER, "isolate": OPERATOR,
+    "add_source": OWNER, "remove_source": OWNER, "lock_tool": OWNER, "unlock_tool": OWNER,
+    "install_release": OWNER, "set_device_grant": GATEWAY,
     "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
-    "decide": PERSON, "close_case": PERSON, "pause_case": PERSON, "lift_hold": PERSON, "withdraw_call": PERSON,
+    "decide": OPERATOR, "reconcile": OPERATOR, "close_case": OPERATOR, "pause_case": OPERATOR, "lift_hold": OPERATOR,
+    "withdraw_call": OPERATOR, **PEOPLE_AUTHORITY,
 }
 
 
-def judge_authority(act: str, authority: object, *, passphrase_set: bool) -> str:
+def judge_authority(act: str, authority: object, people: Mapping[str, Mapping]) -> str:
     """The name of the person (or "gateway") on whose word `act` happens. Raises Refused where that word is not enough.
 
-    authority  {"kind": "person", "by", "signInAgeS"} | {"kind": "setup_code", "by"} | {"kind": "gateway"}
+    authority  {"kind": "person", "by", "signInAgeS"} | {"kind": "setup_code", "by"} | {"kind": "invitation", "by"} | {"kind": "gateway"}
+    people     the Registry's, by name; a role is what it is now, not what it was at the sign-in
     """
     needs = AUTHORITY[act]
     given = authority if isinstance(authority, Mapping) else {}
@@ -47,22 +49,18 @@ def judge_authority(act: str, authority: object, *, passphrase_set: bool) -> str
     if needs == GATEWAY and kind == GATEWAY:
         return GATEWAY
     if needs == SETUP_CODE and kind == SETUP_CODE:
-        if passphrase_set:
+        if people:
             raise Refused("passphrase_already_set")
-        return str(given.get("by") or "owner")
-    if needs in (PERSON, SETUP_CODE) and kind == PERSON:
-        age_s = given.get("signInAgeS")
-        fresh = isinstance(age_s, (int, float)) and not isinstance(age_s, bool) and 0 <= age_s <= SIGN_IN_FRESH_S
-        if not fresh or not passphrase_set:
-            raise Refused("sign_in_required", minutes=int(SIGN_IN_FRESH_S // 60))
-        return str(given.get("by") or "owner")
-    if needs == PERSON:
-        raise Refused("sign_in_required", minutes=int(SIGN_IN_FRESH_S // 60))
+        return str(given.get("by") or FIRST_NAME)
+    if needs == INVITATION and kind == INVITATION:
+        return str(given.get("by"))
+    if needs in (*ROLES, ONESELF):
+        return judge_person(act, needs, given, people)
     raise Refused("not_authorized", act=act, needs=f"the authority of the {needs}",
                   instead="No token of an Agent, a Worker or this device stands in for it.")
 
 
-class Registry(Machine):
+class Registry(Machine, PeopleLaw):
     """Gateway-wide state.
 
     Commands (each but `genesis` with `authority`):
@@ -73,7 +71,12 @@ class Registry(Machine):
         add_source {name, type, access, connectionId, tier, attests}                     remove_source {name}
         lock_tool {connectionId, toolId, digest, descriptor}     unlock_tool {connectionId, toolId}
         install_release {id, version, digest, title?, agents?}
-        set_device_grant {hash}               set_passphrase {record}
+        set_device_grant {hash}
+        set_passphrase {record}               the first person, an owner, by the setup code
+        change_passphrase {record}            one's own
+        invite_person {name, role, codeHash, expiresS} -> {name, role, expiresAt}       change_role {name, role}
+        accept_invitation {name, codeHash, record} -> {name, role}
+        reset_person {name, codeHash, expiresS} -> {name, role, expiresAt}              remove_person {name}
         fence {connectionId, workerId|null, generation} -> {connectionId, fence, replay}
         isolate {connectionId} -> {connectionId, fence}
         request_decision {agentId, ordinal, decisionKind, action, argumentDigest, argsText, target, premises,
@@ -97,7 +100,7 @@ class Registry(Machine):
         "unlock_tool": ("_unlock_tool", *members("connectionId toolId authority")),
         "install_release": ("_install_release", *members("id version digest authority", "title agents")),
         "set_device_grant": ("_set_device_grant", *members("hash authority")),
-        "set_passphrase": ("_set_passphrase", *members("record authority")),
+        **PEOPLE_COMMANDS,
         "fence": ("_fence", *members("connectionId workerId generation authority")),
         "isolate": ("_isolate", *members("connectionId authority")),
         "request_decision": ("_request_decision", *members(
@@ -119,7 +122,8 @@ class Registry(Machine):
         self.decisions: dict[str, dict] = {}
         self.of_closed: tuple[str, ...] = ()       # decisions whose Case has closed, oldest first
         self.device_grant_hash = ""
-        self.passphrase: dict | None = None
+        self.people = {}
+        self.former = {}
         self.rows = 0                              # accepted commands so far; genesis needs none
         self.policy_version = 0
         self._in_genesis = False
@@ -148,7 +152,7 @@ class Registry(Machine):
     def _authority(self, act: str, command: Mapping) -> str:
         if self._in_genesis:
             return "genesis"
-        return judge_authority(act, command["authority"], passphrase_set=self.passphrase is not None)
+        return judge_authority(act, command["authority"], self.people)
 
     def _policy_changed(self) -> None:
         self.journal.set(self, "policy_version", self.policy_version + 1)
@@ -291,11 +295,6 @@ class Registry(Machine):
         self.journal.set(self, "device_grant_hash", command["hash"])
         return {}
 
-    def _set_passphrase(self, command: Mapping, at: str, draw: Mint) -> dict:
-        self._authority("set_passphrase", command)
-        self.journal.set(self, "passphrase", {**command["record"], "setAt": at})
-        return {}
-
     # --- decisions ---------------------------------------------------------------------
 
     def _request_decision(self, command: Mapping, at: str, draw: Mint) -> dict:
@@ -329,10 +328,15 @@ class Registry(Machine):
         if command.get("reason"):
             said["reason"] = command["reason"]
         voices = [*decision["by"], said]
-        approvals = len({each["by"] for each in voices if each["verdict"] == "approve"})
+        approvals = len(self._approvers(voices))
         state = "rejected" if verdict == "reject" else "approved" if approvals >= decision["people"] else "pending"
         self.journal.put(self.decisions, decision["id"], {**decision, "state": state, "by": voices})
         return {"id": decision["id"], "state": state, "approvals": approvals, "people": decision["people"]}
+
+    def _approvers(self, voices: list) -> set[str]:
+        """Who approved and may still decide: the word of a person who was removed, or may only read now, no longer counts."""
+        able = ROLES[ROLES.index(OPERATOR):]
+        return {each["by"] for each in voices if each["verdict"] == "approve" and self.people.get(each["by"], {}).get("role") in able}
 
     def _expire_decision(self, command: Mapping, at: str, draw: Mint) -> dict:
         self._authority("expire_decision", command)

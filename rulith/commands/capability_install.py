@@ -117,11 +117,12 @@ def _difference(release: Mapping, before: Mapping | None, lines: Iterable[str]) 
 def install(home: Home, text: str, release: Mapping) -> int:
     """Sign in, show, ask, install; say what is still to be set up. The caller has seen that this is a terminal."""
     with GatewayVisit(home) as visit:
-        if not visit.state()["passphraseSet"]:
+        state = visit.state()
+        if not state["passphraseSet"]:
             raise Refused("passphrase_not_chosen", console=f"{visit.gateway.url}/console/", how=_how_to_choose(visit))
         console = visit.console()
         try:
-            _sign_in(visit, console)
+            _sign_in(visit, console, name_needed=state["nameNeeded"])
             return _show_and_install(visit, console, text, release)
         finally:
             visit.run(console.sign_out())
@@ -135,10 +136,11 @@ def _how_to_choose(visit: GatewayVisit) -> str:
             "choose the passphrase there (or run `rulith start`, whose page shows the code)")
 
 
-def _sign_in(visit: GatewayVisit, console: ConsoleSession) -> None:
-    """Ask for the passphrase until it is right, at most three times."""
+def _sign_in(visit: GatewayVisit, console: ConsoleSession, *, name_needed: bool) -> None:
+    """Ask for the passphrase until it is right, at most three times; first for the name where several people sign in there."""
+    name = input("Your name on this gateway: ").strip() if name_needed else ""
     for _ in range(GUESSES):
-        answer = visit.run(console.sign_in(getpass.getpass("Approval passphrase: ")))
+        answer = visit.run(console.sign_in(getpass.getpass("Approval passphrase: "), name))
         if answer["ok"]:
             return
         if answer.get("errorCode") != "passphrase_wrong":

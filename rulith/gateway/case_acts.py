@@ -76,7 +76,7 @@ class CaseActs:
 
     def _judged(self, act: str, agent_id: str, reason: str, by: Mapping) -> tuple[str, AgentState, str]:
         """Who acts, on which Agent's Board, for which reason. Raises Refused sign_in_required, unknown_agent, reason_required."""
-        name = judge_authority(act, by, passphrase_set=self.authority.registry.passphrase is not None)
+        name = judge_authority(act, by, self.authority.registry.people)
         self.authority.registry.agent(agent_id)
         if not reason.strip():
             raise Refused("reason_required")

@@ -1,17 +1,15 @@
-"""The person's Console: sign-in, decisions, reconciliation, isolation; and its page.
+"""The person's Console: its routes, who may use each, and its page.
 
-Promises: every act needs a sign-in at most 15 minutes old, proven by a cookie and a token
-that only the page's memory holds; no bearer token of an Agent, a Worker or the device is
-looked at here; no passphrase is kept or logged. The page runs under a policy without
-inline script or style.
+Promises: every act needs a sign-in at most 15 minutes old in a role that may do it, proven
+by a cookie and a token that only the page's memory holds; no bearer token of an Agent, a
+Worker or the device is looked at here; no passphrase is kept or logged. The page runs
+under a policy without inline script or style.
 
-Source  the design's rules on the person's authority (§5).
+Source  the design's rules on the person's authority (§5); docs/console-api.md lists ROUTES.
 """
 
 from __future__ import annotations
 
-import asyncio
-import hmac
 from collections.abc import Callable
 from http.cookies import CookieError, SimpleCookie
 
@@ -19,18 +17,19 @@ from rulith.base.errors import Refused, Unknown
 from rulith.base.json_text import read_json
 from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX, SIGN_IN_FRESH_S
 from rulith.base.resources import shipped_bytes
+from rulith.board.people import ONESELF, OPERATOR, OWNER, VIEWER, judge_person
 from rulith.gateway.authority import Authority
 from rulith.gateway.console_admin import BODIES as ADMIN_ROUTES, UPLOADS, ConsoleAdmin
 from rulith.gateway.console_cases import BODIES as CASE_BODIES, READS as CASE_READS, ConsoleCases
+from rulith.gateway.console_people import BODIES as PEOPLE_BODIES, DOORS, OWN, ConsolePeople
 from rulith.gateway.local_api import LocalApi, refused
 from rulith.gateway.mcp import is_foreign_host, is_foreign_page
-from rulith.gateway.passphrase import SignIn, SignIns, hash_passphrase, matches
+from rulith.gateway.passphrase import SignIn
 from rulith.gateway.people import People
 from rulith.net.messages import Request, Response, json_response
 
 PREFIX, API = "/console/", "/console/api/"
 COOKIE, TOKEN_HEADER = "rulith_console", "x-rulith-console"
-PERSON = "owner"                 # one passphrase, one person; named in rows and receipts
 CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 # address under /console/ -> (place under ui_static, media type); nothing else is served
@@ -43,17 +42,27 @@ FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": (
          "console.css": ("console/console.css", "text/css; charset=utf-8"),
          "icon.svg": ("icon.svg", "image/svg+xml")}
 
-# route -> its body's members (text each, unless named in _WHOLE)
-BODIES = {"setup": ("code", "passphrase"), "sign-in": ("passphrase",), "sign-out": (),
-          "decide": ("id", "verdict", "argumentDigest", "reason?"), "reconcile": ("agentId", "ordinal", "outcome", "reason"),
-          "isolate": ("connectionId",), **CASE_BODIES}
+# route -> its body's members (text each, unless named in _WHOLE); a question mark marks what may be left out
+ACTS = {"decide": ("id", "verdict", "argumentDigest", "reason?"), "reconcile": ("agentId", "ordinal", "outcome", "reason", "argumentDigest"),
+        "isolate": ("connectionId",)}
+BODIES = {**DOORS, "sign-out": (), **OWN, **ACTS, **CASE_BODIES, **PEOPLE_BODIES}
+READS = ("admin", "people", *CASE_READS)
+ANYBODY = ""
+# (method, route) -> the weakest role that may use it; law judges every act again
+ROUTES: dict[tuple[str, str], str] = {
+    ("GET", "state"): ANYBODY, **{("GET", route): VIEWER for route in READS},
+    **{("POST", route): ANYBODY for route in (*DOORS, "sign-out")}, **{("POST", route): ONESELF for route in OWN},
+    **{("POST", route): OPERATOR for route in (*ACTS, *CASE_BODIES)},
+    **{("POST", route): OWNER for route in (*ADMIN_ROUTES, *PEOPLE_BODIES)},
+}
+STATUSES = {"sign_in_required": 401, "sign_in_paused": 429, "role_too_low": 403}
 _WHOLE = ("ordinal",)
 
 
 class Console:
     """Serves /console/ and /console/api/*.
 
-    setup_code   asked while no passphrase exists: () -> the code of this run, or None
+    setup_code   asked while nobody can sign in: () -> the code of this run, or None
     """
 
     def __init__(self, authority: Authority, people: People, local: LocalApi, admin: ConsoleAdmin, cases: ConsoleCases, *,
@@ -63,9 +72,7 @@ class Console:
         self._cases = cases
         self._people = people
         self._local = local
-        self._setup_code = setup_code
-        self._sign_ins = SignIns(authority.clock)
-        self._one_guess = asyncio.Lock()     # guesses are tried one after another, so that the pause counts for all
+        self.persons = ConsolePeople(authority, setup_code=setup_code)
 
     def head_check(self, request: Request) -> Response | None:
         if is_foreign_page(request) or is_foreign_host(request):
@@ -79,20 +86,13 @@ class Console:
         if not request.path.startswith(API):
             return self._file(request)
         route = request.path[len(API):]
+        if (request.method, route) not in ROUTES:
+            return json_response(404, {"ok": False, "errorCode": "not_found", "teaching": "There is no such address here."})
         try:
-            if route == "state" and request.method == "GET":
-                answer = await self._state(request)
-            elif route == "admin" and request.method == "GET":
-                answer = self._administration(request)
-            elif route in CASE_READS and request.method == "GET":
-                answer = await self._read_cases(route, request)
-            elif (route in BODIES or route in ADMIN_ROUTES) and request.method == "POST":
-                answer = await self._act(route, request)
-            else:
-                return json_response(404, {"ok": False, "errorCode": "not_found", "teaching": "There is no such address here."})
+            answer = await (self._read(route, request) if request.method == "GET" else self._act(route, request))
         except Refused as refusal:
             answer = refused(refusal)
-            answer.status = {"sign_in_required": 401, "sign_in_paused": 429}.get(refusal.code, answer.status)
+            answer.status = STATUSES.get(refusal.code, answer.status)
         except Unknown as unknown:
             return _unavailable(unknown)
         try:
@@ -119,13 +119,33 @@ class Console:
             return None
         return found.value if found is not None else None
 
-    async def _state(self, request: Request) -> Response:
-        """What the page may know: without a sign-in only whether a passphrase exists."""
-        body: dict = {"ok": True, "passphraseSet": self.authority.registry.passphrase is not None, "signedIn": False}
-        sign_in = self._sign_ins.find(self._cookie(request))
-        if sign_in is not None:
-            body.update(signedIn=True, token=sign_in.token, freshForS=int(self._sign_ins.fresh_for_s(sign_in)), **self._shown())
-        return _no_store(body)
+    async def _read(self, route: str, request: Request) -> Response:
+        """What a page draws; for the cookie of a sign-in only, but for whether there is one to be made."""
+        reader = self.persons.reader(self._cookie(request))
+        if route == "state":
+            return _no_store(self._whether_set_up() if reader is None else self._state(reader))
+        if reader is None:
+            raise Refused("sign_in_required", minutes=int(SIGN_IN_FRESH_S // 60))
+        if route == "admin":
+            return _no_store({"ok": True, "admin": self._overview(request)})
+        if route == "people":
+            return _no_store({"ok": True, "now": self.authority.now(), "people": self.persons.listed()})
+        found = await self._cases.read(route, request.query)      # a receipt comes bare, to be saved as it is
+        return _no_store(found if route == "receipt" else {"ok": True, "now": self.authority.now(), **found})
+
+    def _whether_set_up(self) -> dict:
+        """All that the page may know without a sign-in."""
+        registry = self.authority.registry
+        return {"ok": True, "passphraseSet": registry.is_set_up(), "nameNeeded": registry.is_name_needed(), "signedIn": False}
+
+    def _state(self, sign_in: SignIn) -> dict:
+        person = self.authority.registry.people[sign_in.name]
+        return {**self._whether_set_up(), "signedIn": True, "token": sign_in.token,
+                "freshForS": int(self.persons.sign_ins.fresh_for_s(sign_in)), "person": {"name": person["name"], "role": person["role"]},
+                **self._shown()}
+
+    def _overview(self, request: Request) -> dict:
+        return self._admin.overview(f"http://{request.headers.get('host')}")
 
     def _shown(self) -> dict:
         state = self._local.snapshot()
@@ -134,89 +154,47 @@ class Console:
                 "needsPerson": waiting, "agents": state["agents"],
                 "connections": [{**row, "leaseLeftS": self._people.lease_left_s(row["id"])} for row in state["connections"]]}
 
-    def _administration(self, request: Request) -> Response:
-        """What the sections of administration draw; for the cookie of a fresh sign-in only."""
-        self._check_reader(request)
-        return _no_store({"ok": True, "admin": self._admin.overview(f"http://{request.headers.get('host')}")})
-
-    def _check_reader(self, request: Request) -> None:
-        if self._sign_ins.find(self._cookie(request)) is None:
-            raise Refused("sign_in_required", minutes=int(SIGN_IN_FRESH_S // 60))
-
-    async def _read_cases(self, route: str, request: Request) -> Response:
-        """What the pages of Cases draw; for the cookie of a fresh sign-in only. A receipt comes bare, to be saved as it is."""
-        self._check_reader(request)
-        found = await self._cases.read(route, request.query)
-        return _no_store(found if route == "receipt" else {"ok": True, "now": self.authority.now(), **found})
-
-    async def _administer(self, route: str, request: Request) -> Response:
-        by = self._by(request)
-        result = await self._admin.run(route, request.body, by)
-        await self.authority.settled()
-        return _no_store({"ok": True, "result": result, "admin": self._admin.overview(f"http://{request.headers.get('host')}")})
-
-    def _by(self, request: Request) -> dict:
-        """The statement of a fresh sign-in, as the Registry judges it. Raises Refused sign_in_required."""
-        sign_in = self._sign_ins.check(self._cookie(request), request.headers.get(TOKEN_HEADER))
-        return {"kind": "person", "by": PERSON, "signInAgeS": self.authority.clock.monotonic_s() - sign_in.at_s}
-
     async def _act(self, route: str, request: Request) -> Response:
         self.authority.check_writable()
-        if route in ADMIN_ROUTES:
-            return await self._administer(route, request)
-        fields = _fields(route, request)
-        if route == "setup":
-            return await self._setup(fields)
-        if route == "sign-in":
-            return await self._sign_in(fields)
+        cookie = self._cookie(request)
+        if route in DOORS:
+            return self._opened(await self.persons.enter(route, _fields(route, request)))
         if route == "sign-out":
-            self._sign_ins.close(self._cookie(request))
+            self.persons.sign_ins.close(cookie)
             return _no_store({"ok": True}, [("set-cookie", f"{COOKIE}=; Path={PREFIX}; HttpOnly; SameSite=Strict; Max-Age=0")])
-        by = self._by(request)
-        if route == "decide":
-            result = self._people.decide(fields["id"], fields["verdict"], fields["argumentDigest"], fields["reason"].strip(), by)
-        elif route == "reconcile":
-            result = self._people.reconcile(fields["agentId"], fields["ordinal"], fields["outcome"], fields["reason"].strip(), by)
-        elif route in CASE_BODIES:
-            result = self._cases.run(route, fields, by)
+        by = self.persons.by(cookie, request.headers.get(TOKEN_HEADER))
+        judge_person(route, ROUTES["POST", route], by, self.authority.registry.people)
+        more: dict = {}
+        if route in ADMIN_ROUTES:
+            result = await self._admin.run(route, request.body, by)
+        elif route in OWN:
+            result = await self.persons.change_passphrase(_fields(route, request), by, cookie)
         else:
-            result = self._people.isolate(fields["connectionId"], by)
+            result = self._run(route, _fields(route, request), by)
         await self.authority.settled()
-        return _no_store({"ok": True, "result": result, **self._shown()})
+        if route in ADMIN_ROUTES:
+            more = {"admin": self._overview(request)}
+        elif route in PEOPLE_BODIES:
+            more = {"people": self.persons.listed()}
+        elif route not in OWN:
+            more = self._shown()
+        return _no_store({"ok": True, "result": result, **more})
 
-    async def _setup(self, fields: dict) -> Response:
-        """Choose the passphrase, once, with the code that only this run's owner saw."""
-        if self.authority.registry.passphrase is not None:
-            raise Refused("passphrase_already_set")
-        async with self._one_guess:
-            self._sign_ins.check_may_try()
-            code = self._setup_code()
-            given = fields["code"].strip().upper()
-            if code is None or not hmac.compare_digest(given.encode("utf-8"), code.encode("utf-8")):
-                self._sign_ins.failed()
-                raise Refused("setup_code_wrong")
-            record = await asyncio.to_thread(hash_passphrase, fields["passphrase"])
-        self.authority.command_registry({"kind": "set_passphrase", "record": record,
-                                         "authority": {"kind": "setup_code", "by": PERSON}})
-        await self.authority.settled()
-        return self._opened(self._sign_ins.open())
-
-    async def _sign_in(self, fields: dict) -> Response:
-        record = self.authority.registry.passphrase
-        if record is None:
-            raise Refused("passphrase_not_set")
-        async with self._one_guess:
-            self._sign_ins.check_may_try()
-            if not await asyncio.to_thread(matches, fields["passphrase"], record):
-                self._sign_ins.failed()
-                raise Refused("passphrase_wrong")
-        return self._opened(self._sign_ins.open())
+    def _run(self, route: str, fields: dict, by: dict) -> dict:
+        if route in PEOPLE_BODIES:
+            return self.persons.run(route, fields, by)
+        if route in CASE_BODIES:
+            return self._cases.run(route, fields, by)
+        if route == "decide":
+            return self._people.decide(fields["id"], fields["verdict"], fields["argumentDigest"], fields["reason"].strip(), by)
+        if route == "reconcile":
+            return self._people.reconcile(fields["agentId"], fields["ordinal"], fields["outcome"], fields["reason"].strip(),
+                                          fields["argumentDigest"], by)
+        return self._people.isolate(fields["connectionId"], by)
 
     def _opened(self, sign_in: SignIn) -> Response:
-        body = {"ok": True, "signedIn": True, "passphraseSet": True, "token": sign_in.token,
-                "freshForS": int(self._sign_ins.fresh_for_s(sign_in)), **self._shown()}
         cookie = f"{COOKIE}={sign_in.cookie}; Path={PREFIX}; HttpOnly; SameSite=Strict"
-        return _no_store(body, [("set-cookie", cookie)])
+        return _no_store(self._state(sign_in), [("set-cookie", cookie)])
 
 
 def _unavailable(unknown: Unknown) -> Response:

@@ -87,7 +87,7 @@ class LocalApi:
                       for row in reversed(state.board.cases(CASES_LISTED_MAX))],
             "operations": self.operations(),
             "decisions": self.decisions(),
-            "passphraseSet": registry.passphrase is not None,
+            "passphraseSet": registry.is_set_up(), "nameNeeded": registry.is_name_needed(),
             "store": {"ok": False, "problem": self.authority.turns.trouble} if self.authority.turns.is_sick else {"ok": True},
         }
 
@@ -201,7 +201,7 @@ def operation_row(agent_id: str, operation: Operation) -> dict:
             row[name] = getattr(operation, name)
     if operation.plan:
         row["action"], row["argsText"] = operation.plan["action"], operation.plan["argsText"]
-        row["connectionId"] = operation.plan["connectionId"]
+        row["connectionId"], row["argumentDigest"] = operation.plan["connectionId"], operation.plan["argumentDigest"]
     return row
 
 

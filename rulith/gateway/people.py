@@ -45,9 +45,9 @@ class People:
             self._calls.record_refusal(agent_id, ordinal)
         return result
 
-    def reconcile(self, agent_id: str, ordinal: int, outcome: str, reason: str, by: dict) -> dict:
-        """Settle a call whose effect is not known, on the word of a person who looked."""
-        name = judge_authority("decide", by, passphrase_set=self.authority.registry.passphrase is not None)
+    def reconcile(self, agent_id: str, ordinal: int, outcome: str, reason: str, argument_digest: str, by: dict) -> dict:
+        """Settle a call whose effect is not known, on the word of a person who looked at the call with this very digest."""
+        name = judge_authority("reconcile", by, self.authority.registry.people)
         if outcome not in OUTCOMES:
             raise Refused("bad_command", problem=f"An outcome is one of {', '.join(OUTCOMES)}")
         if not reason:
@@ -56,6 +56,8 @@ class People:
         operation = self.authority.agents[agent_id].operations.operation(ordinal)
         if operation.state != NEEDS_PERSON:
             raise Refused("not_needs_person", ordinal=ordinal, state=operation.public_state)
+        if operation.plan["argumentDigest"] != argument_digest:
+            raise Refused("call_digest_mismatch", label=operation.label)
         said = reason[:REASON_CHARS_MAX]
         moved = self.authority.command_board(agent_id, {"kind": "record_reconciliation", "ordinal": ordinal,
                                                         "plan": dict(operation.plan), "outcome": outcome, "by": name, "reason": said})

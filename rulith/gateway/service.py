@@ -71,7 +71,7 @@ class Gateway:
 
     @property
     def setup_code(self) -> str | None:
-        return self._code if self.authority.registry.passphrase is None else None
+        return None if self.authority.registry.is_set_up() else self._code
 
     def _room(self, path: str):
         if path == mcp.PATH:

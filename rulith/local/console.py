@@ -26,9 +26,9 @@ class ConsoleSession:
         self._api = f"{url}/console/api/"
         self._cookie = self._token = ""
 
-    async def sign_in(self, passphrase: str) -> dict:
-        """The gateway's answer: `{ok: true}`, or `{ok: false, errorCode, teaching}`."""
-        answer = await self.post("sign-in", {"passphrase": passphrase})
+    async def sign_in(self, passphrase: str, name: str = "") -> dict:
+        """The gateway's answer: `{ok: true}`, or `{ok: false, errorCode, teaching}`. `name` where several people sign in there."""
+        answer = await self.post("sign-in", {"passphrase": passphrase, **({"name": name} if name else {})})
         self._token = str(answer.pop("token", ""))
         return answer
 

@@ -26,11 +26,17 @@ class Reg:
             {"kind": "set_device_grant", "hash": "g1"}])
         if passphrase:
             self.run("set_passphrase", record={"hash": "p"}, authority={"kind": "setup_code", "by": "owner"})
+            for name in ("ann", "bob"):
+                self.person(name, "operator")
 
     def run(self, kind, **members):
         outcome = self.law.execute({"kind": kind, **members}, at=self.now, mint=lambda prefix: f"{prefix}{next(self._ids):024x}")
         self.rows.append(json.loads(json.dumps(outcome.row)))
         return outcome.result
+
+    def person(self, name, role):
+        self.run("invite_person", name=name, role=role, codeHash=f"c-{name}", expiresS=60, authority=PERSON)
+        self.run("accept_invitation", name=name, codeHash=f"c-{name}", record={"hash": name}, authority={"kind": "invitation", "by": name})
 
     def decision(self, **changes):
         members = {"agentId": "agt_1", "ordinal": 3, "decisionKind": "approve", "action": "demo.write", "argumentDigest": DIGEST,
@@ -83,9 +89,9 @@ COMMANDS = {
 
 @pytest.mark.parametrize("kind", sorted(COMMANDS))
 def test_a_persons_act_needs_a_fresh_sign_in(reg, kind):
-    assert AUTHORITY[kind] == "person"
     for authority in (None, {}, GATEWAY, {"kind": "setup_code"}, {**PERSON, "signInAgeS": 901}, {**PERSON, "signInAgeS": -1},
-                      {**PERSON, "signInAgeS": True}, {**PERSON, "signInAgeS": "1"}, {"kind": "person"}):
+                      {**PERSON, "signInAgeS": True}, {**PERSON, "signInAgeS": "1"}, {"kind": "person"},
+                      {**PERSON, "by": "nobody"}, {**PERSON, "by": None}, {**PERSON, "by": ["owner"]}):
         assert code(reg.run, kind, **COMMANDS[kind], authority=authority) == "sign_in_required"
     reg.run(kind, **COMMANDS[kind], authority=PERSON)
 
@@ -97,8 +103,8 @@ def test_without_a_passphrase_no_sign_in_counts():
 
 def test_the_setup_code_chooses_the_first_passphrase_and_no_other(reg):
     assert code(reg.run, "set_passphrase", record={"hash": "q"}, authority={"kind": "setup_code"}) == "passphrase_already_set"
-    reg.run("set_passphrase", record={"hash": "q"}, authority=PERSON)
-    assert reg.law.passphrase["hash"] == "q"
+    assert code(reg.run, "set_passphrase", record={"hash": "q"}, authority=PERSON) == "not_authorized"
+    assert reg.law.people["owner"]["record"] == {"hash": "p"}
 
 
 def test_what_only_the_gateway_does_no_person_does(reg):
@@ -229,7 +235,7 @@ def test_rows_rebuild_the_same_registry(reg):
     again = Registry()
     for row in reg.rows:
         again.replay(row)
-    for name in ("agents", "connections", "sources", "locks", "decisions", "device_grant_hash", "passphrase", "rows", "policy_version"):
+    for name in ("agents", "connections", "sources", "locks", "decisions", "device_grant_hash", "people", "former", "rows", "policy_version"):
         assert getattr(again, name) == getattr(reg.law, name)
 
 

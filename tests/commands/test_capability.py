@@ -165,6 +165,18 @@ def choose_passphrase(url: str, code: str, home: Path) -> None:
     (home / "chosen").touch()
 
 
+def add_person(url: str, name: str) -> None:
+    """An owner invites, and the invited person chooses their own passphrase."""
+    def post(route: str, body: dict, **headers: str):
+        request = urllib.request.Request(f"{url}/console/api/{route}", data=json.dumps(body).encode(), headers={"content-type": "application/json", **headers})
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.loads(answer.read()), answer.headers.get("set-cookie", "").partition(";")[0]
+
+    signed, cookie = post("sign-in", {"passphrase": PASSPHRASE})
+    found, _ = post("person-invite", {"name": name, "role": "operator"}, **{"cookie": cookie, "x-rulith-console": signed["token"]})
+    post("accept", {"name": name, "code": found["result"]["code"], "passphrase": f"{name} has another one"})
+
+
 def run(*words: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "rulith", "capability", *words], env=clean(), stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=STORY_S)
@@ -240,8 +252,14 @@ def test_a_person_installs_at_the_terminal_and_the_gateway_keeps_the_row(tmp_pat
         assert "read_input (for Assistant): acme.taxed.read_input@1 is not locked" in told and f"{url}/console/#tools" in told
         status, told = on_terminal(["install", path, "--home", str(home)], [(prompt, PASSPHRASE + "\n")])
         assert status == 0 and "nothing differs" in told
-        status, told = on_terminal(["install", path, "--home", str(home)], [(prompt, "a\n"), (prompt, "b\n"), (prompt, "c\n")])
-        assert status == 1 and "not the one that was chosen" in told
+        add_person(url, "ann")
+        name = "Your name on this gateway: $"
+        status, told = on_terminal(["install", path, "--home", str(home)], [(name, "owner\n"), (prompt, PASSPHRASE + "\n")])
+        assert status == 0 and "nothing differs" in told
+        status, told = on_terminal(["install", path, "--home", str(home)], [(name, "ann\n"), (prompt, "ann has another one\n")])
+        assert status == 1 and "ann is operator" in told and "needs the role owner" in told
+        status, told = on_terminal(["install", path, "--home", str(home)], [(name, "ann\n"), (prompt, "a\n"), (prompt, "b\n"), (prompt, "c\n")])
+        assert status == 1 and "not the passphrase of that person" in told
         done = run("diff", path, "--home", str(home), "--json")
         assert done.returncode == 0 and json.loads(done.stdout)["changes"] == []
         newer = their_own(version="1.1.0")

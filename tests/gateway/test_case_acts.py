@@ -287,7 +287,7 @@ def test_a_stale_sign_in_ends_nothing(play, kit):
     async def story(world):
         _, _, case = await failed_read(world, kit)
         page = await Person(world, kit).set_up()
-        for sign_in in world.gateway.console._sign_ins._open.values():
+        for sign_in in world.gateway.console.persons.sign_ins._open.values():
             sign_in.at_s -= 901
         assert await page.refused("close-case", caseId=case["caseId"], disposition="cancelled", reason="x") == "sign_in_required"
         assert await page.refused("hold-case", caseId=case["caseId"], reason="x") == "sign_in_required"

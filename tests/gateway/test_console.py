@@ -228,7 +228,7 @@ def test_a_stale_sign_in_decides_nothing(play, kit):
         await waiting(world, kit)
         page = await Page(world, kit).set_up()
         row = await pending(page)
-        for sign_in in world.gateway.console._sign_ins._open.values():
+        for sign_in in world.gateway.console.persons.sign_ins._open.values():
             sign_in.at_s -= 901
         answer = await page.post("decide", {"id": row["id"], "verdict": "approve", "argumentDigest": row["argumentDigest"]})
         assert answer.json()["errorCode"] == "sign_in_required"
@@ -275,7 +275,8 @@ def test_a_person_settles_what_nobody_knows_and_no_worker_fact_lands(play, kit, 
         row = (await worker.rows_until())[0]
         await worker.claim(row)
         page = await Page(world, kit).set_up()
-        body = {"agentId": world.profile.agent_id, "ordinal": 3, "outcome": outcome, "reason": "I looked at the file"}
+        digest = world.gateway.authority.agents[world.profile.agent_id].operations.operation(3).plan["argumentDigest"]
+        body = {"agentId": world.profile.agent_id, "ordinal": 3, "outcome": outcome, "reason": "I looked at the file", "argumentDigest": digest}
         assert (await page.post("reconcile", body)).json()["errorCode"] == "not_needs_person"
         assert (await page.post("isolate", {"connectionId": worker.connection})).json()["errorCode"] == "worker_line_live"
         world.gateway.line._held[worker.connection].until_s = 0.0      # the Worker vanished and its lease lapsed
@@ -283,6 +284,7 @@ def test_a_person_settles_what_nobody_knows_and_no_worker_fact_lands(play, kit, 
         assert (await asked)["state"] == "needs_person"
         assert (await page.state())["needsPerson"][0]["ordinal"] == 3
         assert (await page.post("reconcile", {**body, "reason": " "})).json()["errorCode"] == "reason_required"
+        assert (await page.post("reconcile", {**body, "argumentDigest": "sha256:0"})).json()["errorCode"] == "call_digest_mismatch"
         assert (await page.post("reconcile", body)).json()["ok"]
         read = await host.call("QueryBoard")
         entry = read["operations"][0]

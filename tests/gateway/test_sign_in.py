@@ -6,7 +6,8 @@ import pytest
 
 from rulith.base.clock import ManualClock
 from rulith.base.errors import Refused
-from rulith.gateway.passphrase import FREE_TRIES, SignIns, hash_passphrase, matches
+from rulith.base.limits import GUESSES_FREE, SIGN_IN_READ_S, SIGN_INS_MAX
+from rulith.gateway.passphrase import FREE_TRIES, Guesses, SignIns, hash_passphrase, matches
 from rulith.gateway.settings import read_settings
 from rulith.gateway.signing import Signer, is_signed
 
@@ -30,33 +31,80 @@ def test_a_passphrase_has_a_length(bad):
     assert code_of(lambda: hash_passphrase(bad)) == "passphrase_too_short"
 
 
-def test_a_sign_in_is_fresh_for_fifteen_minutes_and_needs_both_halves():
+def test_an_unknown_person_costs_the_same_derivation_and_matches_nothing(monkeypatch):
+    """Who is asked about must not show in the time it takes."""
+    derived = []
+    from rulith.gateway import passphrase
+    real = passphrase._derive
+    monkeypatch.setattr(passphrase, "_derive", lambda text, salt, parameters: derived.append(parameters) or real(text, salt, parameters))
+    assert matches("anything at all", None) is False
+    record = hash_passphrase("correct horse battery")
+    matches("wrong", record)
+    assert derived[0] == {name: derived[2][name] for name in ("n", "r", "p")}
+
+
+def test_a_sign_in_acts_for_fifteen_minutes_and_needs_both_halves():
     clock = ManualClock()
     signs = SignIns(clock)
-    sign_in = signs.open()
+    sign_in = signs.open("ann")
     assert signs.check(sign_in.cookie, sign_in.token) is sign_in
-    for cookie, token in ((sign_in.cookie, None), (sign_in.cookie, "x"), (None, sign_in.token), ("x", sign_in.token)):
+    for cookie, token in ((sign_in.cookie, None), (sign_in.cookie, "x"), (sign_in.cookie, "\ud800"), (None, sign_in.token), ("x", sign_in.token)):
         assert code_of(lambda: signs.check(cookie, token)) == "sign_in_required"
     clock.advance(900)
+    assert signs.check(sign_in.cookie, sign_in.token) is sign_in
+    clock.advance(1)
+    assert code_of(lambda: signs.check(sign_in.cookie, sign_in.token)) == "sign_in_required" and signs.fresh_for_s(sign_in) == 0
+
+
+def test_a_sign_in_reads_for_a_working_day():
+    clock = ManualClock()
+    signs = SignIns(clock)
+    sign_in = signs.open("ann")
+    clock.advance(SIGN_IN_READ_S)
     assert signs.find(sign_in.cookie) is sign_in
     clock.advance(1)
     assert signs.find(sign_in.cookie) is None
 
 
+def test_sign_ins_are_bounded_and_end_with_their_person():
+    signs = SignIns(ManualClock())
+    first = signs.open("ann")
+    others = [signs.open("bob") for _ in range(SIGN_INS_MAX)]
+    assert signs.find(first.cookie) is None and signs.find(others[0].cookie)
+    signs.close_of("bob", but=others[1].cookie)
+    assert [each.cookie for each in others if signs.find(each.cookie)] == [others[1].cookie]
+
+
 def test_wrong_passphrases_make_the_next_try_wait_longer_and_a_right_one_ends_it():
     clock = ManualClock()
-    signs = SignIns(clock)
+    guesses = Guesses(clock)
     for _ in range(FREE_TRIES):
-        signs.check_may_try()
-        signs.failed()
-    assert code_of(signs.check_may_try) == "sign_in_paused"
+        guesses.check_may_try("ann")
+        guesses.failed("ann")
+    for spelling in ("ann", "ANN"):
+        assert code_of(lambda: guesses.check_may_try(spelling)) == "sign_in_paused"
+    guesses.check_may_try("bob")                        # nobody waits for another's mistakes
     clock.advance(1)
-    signs.check_may_try()
-    signs.failed()
+    guesses.check_may_try("ann")
+    guesses.failed("ann")
     clock.advance(1)
-    assert code_of(signs.check_may_try) == "sign_in_paused"
-    signs.open()
-    signs.check_may_try()
+    assert code_of(lambda: guesses.check_may_try("ann")) == "sign_in_paused"
+    guesses.succeeded("ann")
+    guesses.check_may_try("ann")
+
+
+def test_tries_at_many_names_share_a_bound():
+    clock = ManualClock()
+    guesses = Guesses(clock)
+    for number in range(GUESSES_FREE):
+        guesses.check_may_try(f"name {number}")
+        guesses.failed(f"name {number}")
+    assert code_of(lambda: guesses.check_may_try("yet another")) == "sign_in_paused"
+    clock.advance(4)
+    guesses.check_may_try("yet another")
+    for number in range(2000):
+        guesses.failed(f"name {number}")
+    assert len(guesses._by_name) <= 1024
 
 
 def test_a_signature_covers_every_byte_of_the_document():

@@ -91,6 +91,21 @@ CODES: dict[str, tuple[str, str]] = {
     "operation_state": ("Operation {ordinal} is {state}; {event} is not legal then.", "Legal now: {legal}."),
     # Capability files and Releases
     "capability_invalid": ("The Capability file has {count} error(s):\n{listing}", "Correct them all and check again."),
+    "constitution_invalid": ("The Constitution file has {count} error(s):\n{listing}", "Correct them all and check again."),
+    "constitution_not_as_shown": ("The Constitution is not the one whose changes you were shown.", "Check the file again, and install what you then see."),
+    "constitution_moved": (
+        "The Constitution in force is {version} now, not the one that this file was compared with.",
+        "Check the file again; its changes are shown against what is in force.",
+    ),
+    "constitution_version_taken": (
+        "Version {version} is in force with other contents.",
+        "Give the changed file a version of its own; a version names one text.",
+    ),
+    "constitution_installed_already": ("This very Constitution {version} is in force.", "There is nothing to install."),
+    "governance_rejected": (
+        "{action} is forbidden by this gateway's Constitution: {reason} (rule {rule}).",
+        "Nothing ran. Reach the goal in a way that it allows, or ask an owner of the gateway.",
+    ),
     "release_in_use": (
         "{capability} {version} has open Cases: {cases}.",
         "Close them first; an open Case stays on the Release it opened with.",
@@ -100,6 +115,18 @@ CODES: dict[str, tuple[str, str]] = {
     # Registry
     "genesis_over": ("This ledger has rows already; only an empty one is seeded.", "Use the Console to add what is missing."),
     "not_authorized": ("{act} needs {needs}.", "{instead}"),
+    "role_too_low": (
+        "{by} is {role} on this gateway, and to {act} needs the role {needs}.",
+        "Ask an owner to do it, or to give {by} another role in the Console under People.",
+    ),
+    "unknown_person": ("There is no person {name!r} on this gateway.", "Use a name that the Console lists under People."),
+    "person_name_taken": (
+        "{name!r} cannot name a new person: {taken!r} is or was a person of this gateway.",
+        "Choose another name; one name speaks of one person in every row and receipt, for ever. Where it is the same person, reset them instead.",
+    ),
+    "last_owner": ("{name} is the last owner who can sign in.", "Make another person an owner first, and let them choose their passphrase."),
+    "invitation_wrong": ("This is no code that waits for that name.", "Type both as the owner gave them; a code works once. An owner can make a new one under People."),
+    "invitation_expired": ("This code ran out at {expires_at}.", "An owner can make a new one in the Console under People."),
     "registry_name_taken": ("{what} {name!r} exists already.", "Use another name, or change the existing one."),
     "agent_revoked_already": ("The Agent {agent} has no token that could be revoked.", "Rotate it to give the Agent a new one."),
     "unknown_source": ("There is no Source {source!r} on this gateway.", "Use a name that the Console lists."),

@@ -23,8 +23,9 @@ CODES: dict[str, tuple[str, str]] = {
         "That is not the setup code of this run.",
         "Read it again from the terminal of `rulith gateway` or the page that `rulith start` opened; a restart makes a new one.",
     ),
-    "passphrase_wrong": ("The passphrase is not the one that was chosen.", "Try again; each wrong try makes the next one wait longer."),
-    "sign_in_paused": ("Too many wrong passphrases.", "Wait {seconds} s and try again."),
+    "passphrase_wrong": ("This is not the passphrase of that person.", "Try again; each wrong try makes the next one wait longer."),
+    "sign_in_name_needed": ("Several people sign in here, so a passphrase alone names nobody.", "Give the name with it."),
+    "sign_in_paused": ("Too many wrong tries.", "Wait {seconds} s and try again."),
     "sign_in_required": (
         "This needs the person's sign-in, at most {minutes} minutes old, made in the Console.",
         "Sign in to the Console with the approval passphrase; no token of an Agent, a Worker or this device counts.",
@@ -61,6 +62,7 @@ CODES: dict[str, tuple[str, str]] = {
         "The values shown for decision {decision} are not the ones it is bound to.",
         "Reload the Console, read the values again, and decide on what it shows then.",
     ),
+    "call_digest_mismatch": ("The call {label} is not the one that was shown.", "Reload the page, read what was sent, and say then what became of it."),
     "reason_required": ("This act is recorded with its reason, which the Agent may read, and none was given.", "Say in a sentence why."),
     "not_needs_person": (
         "Operation {ordinal} of this Agent is {state}, not waiting to be reconciled.",
