@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Collection, Iterator
 
 from rulith.base.canonical import canonical_text, sha256_hex
 from rulith.base.clock import Clock, seconds_of, stamp
@@ -42,6 +43,32 @@ def draw(prefix: str) -> str:
     return mint(prefix, 24)
 
 
+class CaseRows:
+    """Which rows of one chain belong to which open Case, as stretches: an Agent at work on one Case costs two numbers."""
+
+    def __init__(self) -> None:
+        self._stretches: dict[str, array[int]] = {}    # first and last sequence number of each, ascending
+
+    def note(self, seq: int, case_id: str) -> None:
+        """A row was added; rows come in order, and one may be told of twice."""
+        known = self._stretches.setdefault(case_id, array("Q"))
+        if known and known[-1] >= seq - 1:
+            known[-1] = seq
+        else:
+            known.extend((seq, seq))
+
+    def get(self, case_id: str, default: Collection[int] = ()) -> Collection[int]:
+        """The sequence numbers of the rows of an open Case."""
+        known = self._stretches.get(case_id)
+        return default if known is None else {seq for first, last in zip(known[::2], known[1::2]) for seq in range(first, last + 1)}
+
+    def __getitem__(self, case_id: str) -> Collection[int]:
+        return self.get(case_id, set())
+
+    def drop(self, case_id: str) -> None:
+        self._stretches.pop(case_id, None)
+
+
 class AgentState:
     """One Agent's machines, and which of its rows belong to which Case."""
 
@@ -49,16 +76,16 @@ class AgentState:
         self.agent_id = agent_id
         self.board = Board(agent_id, recall)
         self.operations = Operations(agent_id)
-        self.case_rows: dict[str, set[int]] = {}       # caseId -> sequence numbers on this chain, until its receipt lists them
+        self.case_rows = CaseRows()                    # until the Case's receipt lists them
         self.receipts: dict[str, int] = {}             # caseId -> sequence number of its Terminal Receipt
 
     def note(self, seq: int, case_ids: list[str]) -> None:
         for case_id in case_ids:
-            self.case_rows.setdefault(case_id, set()).add(seq)
+            self.case_rows.note(seq, case_id)
 
     def note_receipt(self, seq: int, case_id: str) -> None:
         self.receipts[case_id] = seq
-        self.case_rows.pop(case_id, None)
+        self.case_rows.drop(case_id)
 
 
 class Authority:
