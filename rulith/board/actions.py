@@ -11,17 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from rulith.base.canonical import canonical_text, number_text
 from rulith.base.errors import Refused
 from rulith.board.attempts import attempt
-from rulith.board.capability import type_of
+from rulith.board.capability import DECISION_EXPIRES_S, type_of
 from rulith.board.cases import case_of_root, check_running, matching_atoms, writable_cases
+from rulith.board.constitution import BOARD_KIND, Proposal, Rest, judge, merged_decision
 from rulith.board.proofs import proof_tree
 from rulith.board.release import ActionSpec
+from rulith.board.rests import MATCHES_MAX, rests_of, sources_of
 from rulith.board.shapes import BoardPlan, ExternalPlan, Policy, Source, ToolLock, args_text, weaker
 from rulith.board.state import ASSERTED, EFFECT, BoardState, Case, Fact
-from rulith.rules.safety import joins
+from rulith.rules.safety import bound_variables, joins
 from rulith.rules.terms import Atom, Literal, Scalar, normalise
 
 CANDIDATES_SHOWN = 4
@@ -262,6 +265,8 @@ def plan(state: BoardState, action: object, args: object, target: object, policy
         return BoardPlan(spec.id, chosen.args, chosen.case.root, (chosen.case.case_id,))
     chosen = choose(state, spec, target, focus, stated)
     source = select_source(spec, source_name, policy)
+    rests = rests_of(state, chosen.case, premise_atoms(state, spec, chosen), typed_arguments(spec, chosen))
+    kinds = govern(state, spec, chosen, rests, op="ApplyAction", source=source.name if source is not None else "")
     served = {name: _served(value, spec.params[name]) for name, value in chosen.args.items()}
     if source is not None:
         served["source"] = source.name
@@ -271,10 +276,10 @@ def plan(state: BoardState, action: object, args: object, target: object, policy
     return ExternalPlan(
         action=spec.id, tool=spec.tool, kind=spec.kind, args=served, args_text=args_text(served),
         target=chosen.case.root, tool_spec_text=tool_spec_text(spec), source_record_id=source.name if source else "",
-        connection_id=connection, tool_digest=lock.digest, decision=spec.decision,
+        connection_id=connection, tool_digest=lock.digest, decision=merged_decision(spec.decision, kinds, DECISION_EXPIRES_S),
         premises=tuple(premises(state, spec, chosen)), case_ids=(chosen.case.case_id,), returns=spec.returns,
         effects=tuple(literal.under(chosen.bindings).json() for literal in spec.effects), release=spec.release,
-        worker_online=policy.live.get(connection, {}).get(spec.tool) == lock.digest)
+        worker_online=policy.live.get(connection, {}).get(spec.tool) == lock.digest, rests_on=tuple(sources_of(rests)))
 
 
 def _served(value: Scalar, kind: str) -> Scalar:
@@ -292,19 +297,36 @@ def tool_spec_text(spec: ActionSpec) -> str:
         "sourceTypes": sorted(spec.source_types), "returns": [dict(row) for row in spec.returns]})
 
 
-def premise_atoms(state: BoardState, spec: ActionSpec, chosen: Candidate) -> list[Atom]:
-    """The facts the bound preconditions matched, in written order."""
+def premise_atoms(state: BoardState, spec: ActionSpec, chosen: Candidate, *, first: bool = False) -> list[Atom]:
+    """The facts the bound preconditions match, in written order; `first`, only one of each."""
     found: dict[Atom, None] = {}
     for literal in spec.preconditions:
         if joins(literal):
-            atom = next(matching_atoms(state, literal.under(chosen.bindings)), None)
-            if atom is not None:
-                found[atom] = None
+            matches = matching_atoms(state, literal.under(chosen.bindings))
+            found.update(dict.fromkeys(islice(matches, 1 if first else MATCHES_MAX)))
     return list(found)
 
 
 def premises(state: BoardState, spec: ActionSpec, chosen: Candidate) -> list[dict]:
-    return [proof_tree(state, atom, depth_max=8, nodes_max=100) for atom in premise_atoms(state, spec, chosen)]
+    return [proof_tree(state, atom, depth_max=8, nodes_max=100) for atom in premise_atoms(state, spec, chosen, first=True)]
+
+
+# --- the Constitution ------------------------------------------------------------------
+
+
+def typed_arguments(spec: ActionSpec, chosen: Candidate) -> dict[str, Scalar]:
+    """The arguments that no precondition binds: whoever applies the Action says them."""
+    bound = bound_variables(spec.preconditions)
+    return {name: value for name, value in chosen.args.items() if f"?{name}" not in bound}
+
+
+def govern(state: BoardState, spec: ActionSpec, chosen: Candidate, rests: tuple[Rest, ...], *, op: str, source: str = "") -> tuple[str, ...]:
+    """The kinds of decision that the Constitution adds. Raises Refused governance_rejected where it forbids."""
+    if state.constitution is None:
+        return ()
+    return judge(state.constitution, Proposal(
+        op=op, action=spec.id, tool=spec.tool, kind=spec.kind if spec.is_external else BOARD_KIND, args=chosen.args, source=source,
+        rests=rests if state.constitution.reads_rests else (), case_type=chosen.case.type, root=chosen.case.root, agent=state.agent_id))
 
 
 # --- effects ---------------------------------------------------------------------------
@@ -326,7 +348,7 @@ def bring_about(state: BoardState, effects: Sequence[Atom | Mapping], *, tier: s
     return made
 
 
-def apply_board_action(state: BoardState, command: Mapping, at: str, draw) -> dict:
+def apply_board_action(state: BoardState, command: Mapping, at: str, draw, op: str = "ApplyAction") -> dict:
     """Settle a Board Action at once. An Agent's own Action makes assertions, never more."""
     spec = find_action(state, command["action"])
     if spec.is_external:
@@ -334,12 +356,19 @@ def apply_board_action(state: BoardState, command: Mapping, at: str, draw) -> di
                       instead="Apply it by itself with ApplyAction.")
     stated, _ = read_args(spec, command.get("args") or {})
     chosen = choose(state, spec, command.get("target"), command["focus"], stated)
+    matched = premise_atoms(state, spec, chosen)
+    rests = rests_of(state, chosen.case, matched, typed_arguments(spec, chosen))
+    kinds = govern(state, spec, chosen, rests, op=op)
+    if kinds:
+        raise Refused("governance_rejected", action=spec.id, rule="needs_decision",
+                      reason=f"a person decides it first ({', '.join(kinds)}), and a Board Action settles at once")
     tier = ASSERTED if is_agents_own(state, spec) else "attested"
-    for atom in premise_atoms(state, spec, chosen):
+    for atom in premise_atoms(state, spec, chosen, first=True):
         tier = weaker(tier, state.ground(atom).tier)
+    carried = sources_of(rests)
     atoms = [literal.under(chosen.bindings).atom() for literal in spec.effects]
-    made = bring_about(state, atoms, tier=tier, case=chosen.case, by={"kind": "action", "action": spec.id, "at": at},
-                       at=at, draw=draw, local=chosen.case.is_exploration)
+    by = {"kind": "action", "action": spec.id, "at": at, **({"restsOn": carried} if carried else {})}
+    made = bring_about(state, atoms, tier=tier, case=chosen.case, by=by, at=at, draw=draw, local=chosen.case.is_exploration)
     state.close_rules()
     return {"action": spec.id, "done": True, "status": "confirmed", "ok": True, "nodeIds": made}
 

@@ -195,7 +195,8 @@ class Batch:
     def _apply_action(self, operation: Mapping, where: str) -> None:
         self.state.close_rules()
         result = actions.apply_board_action(
-            self.state, {"action": operation["action"], "args": operation.get("args"), "focus": self.focus}, self.at, self.draw)
+            self.state, {"action": operation["action"], "args": operation.get("args"), "focus": self.focus}, self.at, self.draw,
+            op="ApplyBatch")
         self.nodes += result["nodeIds"]
 
     def _retract_node(self, operation: Mapping, where: str) -> None:

@@ -22,6 +22,7 @@ from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_QUERY_MAX, VIEW_
 from rulith.board import actions, attempts, cases, proofs, receipts
 from rulith.board.batch import Batch, refresh_aggregates
 from rulith.board.capability_check import law_rules, read_release
+from rulith.board.constitution import read_constitution
 from rulith.board.gaps import nearest, suppliers
 from rulith.board.gates import reported_facts
 from rulith.board.machine import Machine, members
@@ -57,6 +58,7 @@ class Board(Machine):
 
     COMMANDS = {
         "install_capability": ("_install_capability", *members("capability digest")),
+        "install_constitution": ("_install_constitution", *members("constitution digest")),
         "open_case": ("_open_case", *members("caseType", "businessKey")),
         "focus_case": ("_focus_case", *members("caseId")),
         "pause_case": ("_pause_case", *members("caseId hold", "by reason")),
@@ -177,6 +179,13 @@ class Board(Machine):
             if any(effect.predicate in protected for effect in each.spec.effects):
                 raise Refused("release_conflict", capability=release.id, problem=f"the Agent's Action {each.id} writes its predicates")
 
+    def _install_constitution(self, command: Mapping, at: str, draw: Mint) -> dict:
+        found = read_constitution(json.loads(canonical_text(command["constitution"])))
+        if command["digest"] != found.digest:
+            raise Refused("constitution_not_as_shown")
+        self.journal.set(self.state, "constitution", found)
+        return {"version": found.version, "digest": found.digest}
+
     def _open_case(self, command: Mapping, at: str, draw: Mint) -> dict:
         result = cases.open_case(self.state, command, at, draw)
         if result["opened"]:
@@ -227,6 +236,8 @@ class Board(Machine):
         by = {"kind": "receipt", "operation": action, "tool": tool, "source": record, "connection": connection,
               "ordinal": command["ordinal"], "at": at, "resultDigest": command["resultDigest"],
               "requestDigest": command["requestDigest"], "worker": worker, "generation": command["workerGeneration"]}
+        rests = plan.get("restsOn", ())
+        by.update(_carried(rests))
         made = []
         for atom, tier in landed:
             fact = Fact(draw("f_"), atom, ATTESTED, tier, case.case_id, False, by, at)
@@ -235,8 +246,8 @@ class Board(Machine):
         tier = weaker("attested", source.tier if source else "attested")
         made += actions.bring_about(
             state, plan["effects"], tier=tier, case=case, at=at, draw=draw, local=False,
-            by={"kind": "action", "action": action, "ordinal": command["ordinal"], "at": at,
-                "resultDigest": command["resultDigest"]})
+            by={"kind": "action", "action": action, "ordinal": command["ordinal"], "at": at, "resultDigest": command["resultDigest"],
+                **_carried([*rests, *([[record, tier]] if record else ())])})
         attempts.remember(state, plan, attempts.DONE, "it took effect and was recorded", at)
         self._settle_closure()
         return {"action": plan["action"], "done": True, "status": "confirmed", "ok": True, "nodeIds": made}
@@ -265,7 +276,7 @@ class Board(Machine):
         made = actions.bring_about(
             self.state, plan["effects"], tier="attested", case=case, at=at, draw=draw, local=False,
             by={"kind": "action", "action": plan["action"], "ordinal": command["ordinal"], "at": at,
-                "reconciledBy": command["by"], "reason": command["reason"]})
+                "reconciledBy": command["by"], "reason": command["reason"], **_carried(plan.get("restsOn", ()))})
         self._settle_closure()
         return {**answer, "status": "confirmed", "ok": True, "nodeIds": made}
 
@@ -424,6 +435,12 @@ class Board(Machine):
         if found["truncated"]:
             found["nextOffset"] = offset + len(page)
         return found
+
+
+def _carried(rests: Sequence[Sequence[str]]) -> dict:
+    """The member of `by` that says which Sources the fact rests on beside its own; see rests.py."""
+    found = sorted({tuple(each) for each in rests})
+    return {"restsOn": [list(each) for each in found]} if found else {}
 
 
 def _find(tree: Mapping, node_id: str) -> dict | None:

@@ -45,6 +45,15 @@ def capability_changes(before: Mapping | None, after: Mapping) -> list[Change]:
     return found
 
 
+def constitution_changes(before: Mapping | None, after: Mapping) -> list[Change]:
+    """Every rule, example and head line in which a Constitution differs from the one before."""
+    before = before or {}
+    found = list(_head_changes(before, after))
+    for part, name in (("rules", "id"), ("examples", "title")):
+        found += _item_changes(_singular(part), *({row[name]: _members(row, name) for row in each.get(part, ())} for each in (before, after)))
+    return found
+
+
 def descriptor_changes(before: Mapping | None, after: Mapping) -> list[tuple[str, str]]:
     """The lines of a Tool descriptor, compared; its digest is left to the caller."""
     lines = _compared(_descriptor_lines(before) if before is not None else [], _descriptor_lines(after))

@@ -191,7 +191,7 @@ class _Search:
 
     def _matches(self, atom: Atom) -> Iterator[tuple[_Match, list[Sequence[Atom]]]]:
         for rule, head in self.heads.get((atom.predicate, atom.negated), ()):
-            given = _head_bindings(head, atom)
+            given = head_bindings(head, atom)
             if given is None:
                 continue
             for bindings in self.program.solve(rule.when, given, limit=self.left + 1):
@@ -219,7 +219,8 @@ class _Search:
         self._offer(match.atom, ground, Support(match.rule.id, tuple(match.chosen), match.computed, rounded))
 
 
-def _head_bindings(head: Literal, atom: Atom) -> dict[str, Scalar] | None:
+def head_bindings(head: Literal, atom: Atom) -> dict[str, Scalar] | None:
+    """The variables of a conclusion under which it is this atom, or None."""
     if head.names != tuple(name for name, _ in atom.args):
         return None
     bound: dict[str, Scalar] = {}

@@ -12,10 +12,13 @@ Source  the Worker hop, "Fence"; the MCP surface, "waiting_for_decision".
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
+from rulith.base.canonical import canonical_text
 from rulith.base.clock import seconds_of, stamp
 from rulith.base.errors import Refused
+from rulith.board.constitution import read_constitution
 from rulith.board.machine import Machine, members
 from rulith.board.people import (FIRST_NAME, GATEWAY, INVITATION, ONESELF, OPERATOR, OWNER, PEOPLE_AUTHORITY, PEOPLE_COMMANDS, ROLES,
                                  SETUP_CODE, PeopleLaw, judge_person)
@@ -30,7 +33,7 @@ AUTHORITY = {
     "add_agent": OWNER, "replace_agent_token": OWNER, "revoke_agent_token": OWNER, "remove_agent": OWNER,
     "add_connection": OWNER, "replace_connection_key": OWNER, "isolate": OPERATOR,
     "add_source": OWNER, "remove_source": OWNER, "lock_tool": OWNER, "unlock_tool": OWNER,
-    "install_release": OWNER, "set_device_grant": GATEWAY,
+    "install_release": OWNER, "install_constitution": OWNER, "set_device_grant": GATEWAY,
     "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
     "decide": OPERATOR, "reconcile": OPERATOR, "close_case": OPERATOR, "pause_case": OPERATOR, "lift_hold": OPERATOR,
     "withdraw_call": OPERATOR, **PEOPLE_AUTHORITY,
@@ -71,6 +74,7 @@ class Registry(Machine, PeopleLaw):
         add_source {name, type, access, connectionId, tier, attests}                     remove_source {name}
         lock_tool {connectionId, toolId, digest, descriptor}     unlock_tool {connectionId, toolId}
         install_release {id, version, digest, title?, agents?}
+        install_constitution {constitution, digest} -> {version, digest}      in place of the one in force
         set_device_grant {hash}
         set_passphrase {record}               the first person, an owner, by the setup code
         change_passphrase {record}            one's own
@@ -99,6 +103,7 @@ class Registry(Machine, PeopleLaw):
         "lock_tool": ("_lock_tool", *members("connectionId toolId digest descriptor authority")),
         "unlock_tool": ("_unlock_tool", *members("connectionId toolId authority")),
         "install_release": ("_install_release", *members("id version digest authority", "title agents")),
+        "install_constitution": ("_install_constitution", *members("constitution digest authority")),
         "set_device_grant": ("_set_device_grant", *members("hash authority")),
         **PEOPLE_COMMANDS,
         "fence": ("_fence", *members("connectionId workerId generation authority")),
@@ -119,6 +124,7 @@ class Registry(Machine, PeopleLaw):
         self.sources: dict[str, Source] = {}
         self.locks: dict[tuple[str, str], ToolLock] = {}
         self.releases: dict[str, dict] = {}        # Capability id -> its current Release {id, version, digest, ...}
+        self.constitution: dict | None = None      # the one in force {version, title, digest, document, by, at}
         self.decisions: dict[str, dict] = {}
         self.of_closed: tuple[str, ...] = ()       # decisions whose Case has closed, oldest first
         self.device_grant_hash = ""
@@ -289,6 +295,15 @@ class Registry(Machine, PeopleLaw):
         release = {name: command[name] for name in ("id", "version", "digest", "title", "agents") if name in command}
         self.journal.put(self.releases, release["id"], {**release, "by": by, "at": at})
         return {"id": release["id"], "version": release["version"], "digest": release["digest"]}
+
+    def _install_constitution(self, command: Mapping, at: str, draw: Mint) -> dict:
+        by = self._authority("install_constitution", command)
+        found = read_constitution(json.loads(canonical_text(command["constitution"])))
+        if found.digest != command["digest"]:
+            raise Refused("constitution_not_as_shown")
+        self.journal.set(self, "constitution", {"version": found.version, "title": found.title, "digest": found.digest,
+                                                "document": found.document, "by": by, "at": at})
+        return {"version": found.version, "digest": found.digest}
 
     def _set_device_grant(self, command: Mapping, at: str, draw: Mint) -> dict:
         self._authority("set_device_grant", command)

@@ -113,6 +113,7 @@ class ExternalPlan:
     returns         rows {"predicate", "args"} in full predicate ids
     effects         ground effects: {"predicate", "args", "negated"?}; recorded when the act is known to have happened
     worker_online   whether the Connection's line was live with this very Tool when planned
+    rests_on        [Source, tier] of everything the arguments and preconditions rest on; facts that come of it carry them
     """
 
     action: str
@@ -132,6 +133,7 @@ class ExternalPlan:
     effects: tuple[dict, ...] = ()
     release: str = ""
     worker_online: bool = False
+    rests_on: tuple[list[str], ...] = ()
 
     @property
     def argument_digest(self) -> str:
@@ -146,7 +148,7 @@ class ExternalPlan:
                 "sourceRecordId": self.source_record_id, "connectionId": self.connection_id,
                 "toolDigest": self.tool_digest, "decision": dict(self.decision) if self.decision else None,
                 "caseIds": list(self.case_ids), "returns": list(self.returns), "effects": list(self.effects),
-                "release": self.release, "argumentDigest": self.argument_digest}
+                "restsOn": list(self.rests_on), "release": self.release, "argumentDigest": self.argument_digest}
 
 
 def args_text(args: Mapping) -> str:

@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
+from rulith.board.constitution import Constitution
 from rulith.board.machine import Journal
 from rulith.board.release import ActionSpec, CaseType, Release
 from rulith.board.shapes import TIER_RANK, weaker
 from rulith.board.words import FUNCTIONAL_DEPENDENCY, is_board_word
 from rulith.rules.program import Program
-from rulith.rules.terms import Atom, Literal, Rule
+from rulith.rules.terms import Atom, Literal, Rule, Scalar
 
 ASSERTED, ATTESTED, EFFECT, LAW, DERIVED = "asserted", "attested", "effect", "law", "derived"
 DERIVED_PREFIX = "derived:"     # of the node id of an atom that only rules hold; its identity follows
@@ -193,6 +194,8 @@ class BoardState:
         self.roots: dict[str, str] = {}
         self.keys: dict[tuple[str, str], str] = {}         # (Case Type, key digest) -> latest Case id
         self.releases: dict[str, Release] = {}
+        self.constitution: Constitution | None = None
+        self.told: dict[Scalar, dict[str, tuple[str, int]]] = {}   # value of a fact that is gone -> Source -> (tier, place in the order of writing)
         self.generation = 0                                # grows when law rules change
         self.revision = 0                                  # grows with every accepted command
         # derived from releases, rebuilt when they change
@@ -237,6 +240,7 @@ class BoardState:
         self.grounds.clear()
         left = tuple(each for each in self.by_atom[fact.atom] if each != fact_id)
         self.journal.forget(self.facts, fact_id)
+        self._remember(fact)
         if left:
             self.journal.put(self.by_atom, fact.atom, left)
             self.changes.touched[fact.atom] = None
@@ -244,6 +248,14 @@ class BoardState:
         self.journal.forget(self.by_atom, fact.atom)
         self.tx.retract_fact(fact.atom)
         self.changes.remove(fact.atom)
+
+    def _remember(self, fact: Fact) -> None:
+        """What a Source told stays told: a model has read it, whether the fact stands or not."""
+        sources = [*fact.by.get("restsOn", ()), *([(fact.by["source"], fact.tier)] if fact.by.get("source") else ())]
+        for _, value in fact.atom.args if sources else ():
+            if value.__class__ is not bool:
+                known = self.told.get(value, {})
+                self.journal.put(self.told, value, {**{source: (tier, fact.seq) for source, tier in sources}, **known})
 
     def close_rules(self) -> None:
         """Bring the closure up to date and note what it moved."""

@@ -21,7 +21,8 @@ from rulith.base.json_places import Places
 from rulith.base.json_text import read_json
 from rulith.base.limits import AGENTS_MAX, CAPABILITY_BYTES_MAX, RELEASES_MAX, SOURCES_MAX, WORKER_LINES_MAX
 from rulith.board.capability_check import check_capability
-from rulith.board.differences import capability_changes
+from rulith.board.constitution import check_constitution
+from rulith.board.differences import capability_changes, constitution_changes
 from rulith.board.shapes import Source
 from rulith.disk.home import Home
 from rulith.disk.profiles import Profile, agent_secrets, list_profiles, worker_secrets
@@ -35,11 +36,11 @@ from rulith.wire.lease import Fence
 NAME_CHARS_MAX = 64
 
 
-def _read_file(text: str) -> object:
-    """The parsed Capability file. Raises Refused: resource_limit, bad_json, number_out_of_range."""
+def _read_file(text: str, what: str = "Capability") -> object:
+    """The parsed file. Raises Refused: resource_limit, bad_json, number_out_of_range."""
     if len(text) > CAPABILITY_BYTES_MAX:
-        raise Refused("resource_limit", what="the length of the Capability file", value=len(text), limit=CAPABILITY_BYTES_MAX)
-    return read_json(text, "the Capability file")
+        raise Refused("resource_limit", what=f"the length of the {what} file", value=len(text), limit=CAPABILITY_BYTES_MAX)
+    return read_json(text, f"the {what} file")
 
 
 def _check_room(what: str, held: Mapping, limit: int) -> None:
@@ -120,6 +121,50 @@ class Administration:
             self.authority.command_board(agent_id, {"kind": "install_capability", "capability": document, "digest": release})
         except Refused as refusal:      # it was tried in this very turn; the whole turn is dropped
             raise AssertionError(f"the Board of {agent_id} refuses what it took in the trial: {refusal}") from refusal
+
+    # --- the Constitution --------------------------------------------------------------
+
+    def check_constitution(self, text: str) -> dict:
+        """What is wrong with a Constitution file, or what installing it would change. No row, nothing kept.
+
+        {problems: [{place, problem, line}]}, or {problems: [], constitution, installed, changes}
+        """
+        try:
+            document = _read_file(text, "Constitution")
+        except Refused as refusal:
+            return {"problems": [{"place": "the file", "problem": refusal.happened, "line": 1}]}
+        found, problems = check_constitution(document)
+        if found is None:
+            places = Places(text)
+            return {"problems": [{"place": each.place, "problem": each.problem, "line": places.line_of(each.place)} for each in problems]}
+        known = self.authority.registry.constitution
+        return {"problems": [], "constitution": {"version": found.version, "title": found.title, "digest": found.digest},
+                "installed": {name: known[name] for name in ("version", "digest", "at", "by")} if known else None,
+                "changes": [each.json() for each in constitution_changes(known["document"] if known else None, document)]}
+
+    async def install_constitution(self, text: str, shown: str, replaces: str, by: dict) -> dict:
+        """Put the file whose digest was shown in force on every Board, in place of the one that it was compared with."""
+        document = _read_file(text, "Constitution")
+        if not isinstance(document, dict) or digest(document) != shown:
+            raise Refused("constitution_not_as_shown")
+        known = self.authority.registry.constitution or {"digest": "", "version": "none"}
+        if known["digest"] != replaces:
+            raise Refused("constitution_moved", version=known["version"])
+        if replaces == shown:
+            raise Refused("constitution_installed_already", version=known["version"])
+        if known["version"] == document.get("version"):
+            raise Refused("constitution_version_taken", version=known["version"])
+        result = self.authority.command_registry({"kind": "install_constitution", "constitution": document, "digest": shown, "authority": by}).result
+        for agent_id in self.authority.agents:
+            self._govern(agent_id)
+        await self.authority.settled()
+        return result
+
+    def _govern(self, agent_id: str) -> None:
+        """The Constitution in force holds on this Board too."""
+        known = self.authority.registry.constitution
+        if known is not None:
+            self.authority.command_board(agent_id, {"kind": "install_constitution", "constitution": known["document"], "digest": known["digest"]})
 
     # --- Sources -----------------------------------------------------------------------
 
@@ -210,6 +255,7 @@ class Administration:
         for release, document in documents:
             if document is not None:
                 self._install_on(agent_id, document, release)
+        self._govern(agent_id)
         await self.authority.settled()
         return {"id": agent_id, "name": name, "token": token}
 

@@ -15,7 +15,7 @@ from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.board.actions import setup_problem
-from rulith.board.differences import descriptor_changes
+from rulith.board.differences import constitution_changes, descriptor_changes
 from rulith.board.release import ActionSpec
 from rulith.board.shapes import TIERS
 from rulith.board.state import CLOSED
@@ -30,6 +30,8 @@ SOURCE_MEMBERS = {"connectionId": TEXT, "name": TEXT, "type": TEXT, "access": TE
 BODIES: dict[str, dict[str, str]] = {
     "capability-check": {"text": TEXT},
     "capability-install": {"text": TEXT, "digest": TEXT, "replaces": TEXT},
+    "constitution-check": {"text": TEXT},
+    "constitution-install": {"text": TEXT, "digest": TEXT, "replaces": TEXT},
     "source-add": SOURCE_MEMBERS,
     "source-edit": {**SOURCE_MEMBERS, "replaces": TEXT},
     "source-remove": {"name": TEXT, "replaces": TEXT},
@@ -41,7 +43,8 @@ BODIES: dict[str, dict[str, str]] = {
     "connection-create": {"name": TEXT, "agentId": TEXT},
     "connection-rotate": {"id": TEXT},
 }
-UPLOADS = ("capability-check", "capability-install")     # routes whose body may be as large as a Capability file
+CHECKS = ("capability-check", "constitution-check")     # what precedes an act, and changes nothing
+UPLOADS = (*CHECKS, "capability-install", "constitution-install")     # routes whose body may be as large as a Capability file
 
 
 def read_body(route: str, body: bytes) -> dict:
@@ -70,6 +73,7 @@ class ConsoleAdmin:
         do = administration
         self._acts: dict[str, Callable[[dict, dict], Awaitable[dict]]] = {
             "capability-install": lambda given, by: do.install_capability(given["text"], given["digest"], given["replaces"], by),
+            "constitution-install": lambda given, by: do.install_constitution(given["text"], given["digest"], given["replaces"], by),
             "source-add": lambda given, by: do.add_source(given, by),
             "source-edit": lambda given, by: do.edit_source({name: given[name] for name in SOURCE_MEMBERS}, given["replaces"], by),
             "source-remove": lambda given, by: do.remove_source(given["name"], given["replaces"], by),
@@ -81,13 +85,13 @@ class ConsoleAdmin:
             "connection-create": lambda given, by: do.create_connection(given["name"], given["agentId"], by),
             "connection-rotate": lambda given, by: do.rotate_connection(given["id"], by),
         }
-        self._check = do.check_capability
+        self._checks = {"capability-check": do.check_capability, "constitution-check": do.check_constitution}
 
     async def run(self, route: str, body: bytes, by: dict) -> dict:
         """The result of one act, or of the check that precedes one. Raises Refused with nothing changed."""
         given = read_body(route, body)
-        if route == "capability-check":
-            return self._check(given["text"])
+        if route in self._checks:
+            return self._checks[route](given["text"])
         return await self._acts[route](given, by)
 
     # --- what the page shows -----------------------------------------------------------
@@ -98,6 +102,7 @@ class ConsoleAdmin:
         return {
             "gatewayUrl": gateway_url,
             "capabilities": [self._capability(each) for each in registry.releases.values()],
+            "constitution": self._constitution(),
             "agents": [{"id": each["id"], "name": each["name"], "addedAt": each["addedAt"], "revoked": not each["tokenHash"]}
                        for each in registry.agents.values()],
             "connections": [self._connection(each) for each in registry.connections.values()],
@@ -115,6 +120,15 @@ class ConsoleAdmin:
                                    "open": sum(self._open_cases(state, each.id) for state in states)} for each in held.case_types.values()]
             found["actions"] = [self._action(each, states) for each in held.actions.values()]
         return found
+
+    def _constitution(self) -> dict | None:
+        """The one in force, each of its rules as lines to read."""
+        known = self.authority.registry.constitution
+        if known is None:
+            return None
+        rules = [each for each in constitution_changes(None, known["document"]) if each.part == "rule"]
+        return {**{name: known[name] for name in ("version", "title", "digest", "by", "at")}, "summary": known["document"].get("summary", ""),
+                "rules": [{"id": each.name, "lines": [line for _, line in each.lines]} for each in rules]}
 
     def _open_cases(self, state: AgentState, case_type: str) -> int:
         return sum(case.type == case_type and case.status != CLOSED for case in state.board.state.cases.values())

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json
 from rulith.base.limits import (INLINE_BYTES_MAX, OBJECT_BYTES_MAX, OBJECT_RETENTION_MS, OBJECTS_BYTES_MAX)
+from rulith.board.constitution import is_covered
 from rulith.board.operations import CLAIMED, DISPATCHED, DONE, FAILED, NEEDS_PERSON, REFUSED, Operation
 from rulith.gateway.authority import AgentState, Authority
 from rulith.wire.digests import adapter_digest, request_digest_of_row, result_digest
@@ -101,9 +102,13 @@ class WorkerWork:
         try:
             again = state.board.plan_action(plan["action"], plan["args"], plan["target"] or None,
                                             self.authority.policy(agent_id), focus=list(plan["caseIds"]))
-            if again.argument_digest == plan["argumentDigest"]:
+            if again.argument_digest != plan["argumentDigest"]:
+                reason = "What the Action would do has changed since it was asked for."
+            elif not is_covered(again.decision, plan["decision"]):
+                raise Refused("governance_rejected", action=plan["action"], rule="needs_decision",
+                              reason=f"it now needs a decision that nobody made ({again.decision['kind']}, by {again.decision['people']})")
+            else:
                 return True
-            reason = "What the Action would do has changed since it was asked for."
         except Refused as refusal:
             reason = refusal.teaching
         public = {"accepted": True, "result": {"action": plan["action"], "done": True, "status": "refused", "ok": False}}
