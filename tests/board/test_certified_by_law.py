@@ -13,9 +13,10 @@ from rulith.board.receipts import check_receipt
 from rulith.board.shapes import TIER_RANK, TIERS
 from rulith.board.state import Fact, RuleInfo
 from rulith.rules.proofs import Node
+from rulith.rules.safety import joins
 from tests.rules.checker import as_fact, problems
-from tests.rules.naive import closure, extend, joined, layers, matches, value_of
-from tests.rules.test_closure_equals_the_naive_evaluator import atoms, rules
+from tests.rules.naive import closure, extend, matches, under
+from tests.rules.test_closure_equals_the_naive_evaluator import atoms, plain, rules
 
 
 def capability(**changes) -> dict:
@@ -176,14 +177,15 @@ def best_tiers(law, model, base):
     while moved:
         moved = False
         for rule in law:
-            for env in matches(rule.when, list(model)):
-                options = [[ranks[one] for one in model if one in ranks and extend(literal, one, env) == env]
-                           for literal in rule.when if joined(literal)]
+            when, then = plain(rule)
+            for env in matches(when, model):
+                options = [[ranks[one] for one in model if one in ranks and extend(literal.json(), one, env) == env]
+                           for literal in rule.when if joins(literal)]
                 if not all(options):
                     continue
                 rank = max(map(min, options), default=0)
-                for head in rule.then:
-                    fact = head.predicate, head.negated, frozenset((name, value_of(term, env)) for name, term in head.args)
+                for head in then:
+                    fact = under(head, env)
                     if fact in model and rank < ranks.get(fact, len(TIERS)):
                         ranks[fact], moved = rank, True
     return ranks
@@ -209,12 +211,12 @@ def test_a_derivation_is_found_exactly_where_law_alone_concludes(world):
     """Never granted wrongly; denied only where none exists; as strong as the strongest; and a proof by law rules alone."""
     law, agents, facts = world
     state = board_of(law, agents, facts)
-    if state is None or layers([*law, *agents]) is None:
+    if state is None or closure(list(map(plain, [*law, *agents])), ()) is None:
         return
     base = {}
     for atom, tier in facts:
         base[as_fact(atom)] = min(TIER_RANK[tier], base.get(as_fact(atom), 9))
-    model = closure(law, base)
+    model = closure(list(map(plain, law)), base)
     contradicted = {(p, not n, a) for p, n, a in map(as_fact, state.program.facts())}
     calm = not contradicted & set(map(as_fact, state.program.facts()))
     ranks = best_tiers(law, model, base)

@@ -26,11 +26,10 @@ from rulith.base.errors import Refused
 from rulith.board.space import actions, outcome
 from rulith.board.space.space import Space
 from rulith.rules.program import Limits
-from tests.rules.naive import wrap
-from tests.space.acting import ActingModel
-from tests.space.model import Rejected
+from tests.rules.naive import typed
 from tests.space.programs import program
 from tests.space.test_board_equals_the_model import check, resolved
+from tests.space.told import Rejected, Told
 
 ROOT = Path(__file__).resolve().parents[2]
 NORMAL = 300
@@ -95,7 +94,7 @@ def trouble(seed: int, number: int, counts: Counter[str] | None = None) -> str |
 def play(steps: list, counts: Counter[str]) -> None:
     numbers = itertools.count()
     mint = lambda prefix: f"{prefix}{next(numbers)}"  # noqa: E731
-    space, model = Space("s", limits=Limits(rounds=200)), ActingModel()
+    space, model = Space("s", limits=Limits(rounds=200)), Told()
     for step in steps:
         if isinstance(step, dict):
             act(space, model, step["act"], mint, counts)
@@ -107,7 +106,7 @@ def play(steps: list, counts: Counter[str]) -> None:
     counts["disputed"] += any(row[4:] for row in outcome.state(space)["facts"])
 
 
-def tell(space: Space, model: ActingModel, batch: list[dict], mint, counts: Counter[str]) -> None:
+def tell(space: Space, model: Told, batch: list[dict], mint, counts: Counter[str]) -> None:
     before = outcome.state(space), space.program.closure_digest()
     try:
         model.apply(batch)
@@ -125,7 +124,7 @@ def tell(space: Space, model: ActingModel, batch: list[dict], mint, counts: Coun
     assert (got == "accepted") == (wanted == "accepted"), (got, wanted, batch)
 
 
-def act(space: Space, model: ActingModel, pick: int, mint, counts: Counter[str]) -> None:
+def act(space: Space, model: Told, pick: int, mint, counts: Counter[str]) -> None:
     named = [key for key, node in model.nodes.items() if node["kind"] == "action"]
     if not named:
         return
@@ -138,10 +137,10 @@ def act(space: Space, model: ActingModel, pick: int, mint, counts: Counter[str])
         counts["notApplicable"] += 1
         return
     counts["applied"] += 1
-    binding = frozenset((f"?{key}", wrap(value)) for key, value in done.match.binding.items())
+    binding = frozenset((f"?{key}", typed(value)) for key, value in done.match.binding.items())
     assert binding in possible
     produced, consumed = model.act(name, binding, done.added_ids, done.event_id)
-    facts = lambda atoms: [(a.predicate, a.negated, frozenset((n, wrap(v)) for n, v in a.args)) for a in atoms]  # noqa: E731
+    facts = lambda atoms: [(a.predicate, a.negated, frozenset((n, typed(v)) for n, v in a.args)) for a in atoms]  # noqa: E731
     assert facts(done.produced) == produced
     assert facts(done.consumed) == consumed
 

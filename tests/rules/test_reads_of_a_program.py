@@ -78,6 +78,6 @@ def test_reads_agree_with_every_fact_and_every_support(script):
         for rule in available:
             for literal in (*rule.when, *rule.then):
                 wanted = [atom for atom in held if extend(
-                    Literal(literal.predicate, literal.args, literal.negated), as_fact(atom), {}) is not None]
+                    Literal(literal.predicate, literal.args, literal.negated).json(), as_fact(atom), {}) is not None]
                 if literal.predicate in {"p", "q", "r", "s", "e"}:
                     assert set(made.matching(Literal(literal.predicate, literal.args, literal.negated))) == set(wanted)

@@ -1,65 +1,51 @@
-"""An independent checker of a board's proofs: believes only the model's nodes and facts."""
+"""A board's proofs in the words of the independent checker: believes the book's nodes, and what it says holds."""
 
 from __future__ import annotations
 
-from tests.rules.naive import extend, fact, guard, joined, ready, value_of
+from tests.rules.checker import Step, as_fact, meets, wrong
 
 
 def claim_of(proof):
-    return fact(proof.atom.predicate, proof.atom.negated, proof.atom.args)
+    return as_fact(proof.atom)
 
 
-def problems(proof, model, above=()):
+def problems(proof, told):
     """Everything wrong with the tree below `proof`; empty when it proves its atom."""
-    claim, name = claim_of(proof), proof.atom.text()
-    if claim in above:
-        return [f"{name} rests on itself"]
+    stated = {node["fact"] for node in told.usable("fact")}
+    found = []
+    step = _step(proof, told, found)
+    return found + wrong(step, stated, told.held)
+
+
+def _step(proof, told, found):
+    """The proof as steps; what only a board knows of (effects, totals) is judged on the way."""
+    claim, text = claim_of(proof), proof.atom.text()
     if proof.marker == "asserted":
-        stated = any(node["kind"] == "fact" and node["fact"] == claim for node in model.nodes.values())
-        return [] if stated and not proof.children else [f"{name} is a leaf that nobody stated"]
+        return Step(claim, text, below=tuple(proof.children))
     if proof.marker == "effect":
-        return [] if _produced(claim, proof, model) and not proof.children else [f"{name} is no product of {proof.via}"]
-    cited = [claim_of(child) for child in proof.children]
-    node = model.nodes.get(proof.via) or next((n for n in model.nodes.values() if n["kind"] == "total" and n["head"] == claim and n["live"]), None)
-    if node is None:
-        return [f"{name} cites the rule {proof.via}, which is not there"]
-    found = [] if proof.cut else _total(name, claim, cited, node) if node["kind"] == "total" else _rule(name, claim, cited, node, model)
-    for child in proof.children:
-        found += problems(child, model, (*above, claim))
-    return found
+        if proof.children or not _produced(claim, proof, told):
+            found.append(f"{text} is no product of {proof.via}")
+        return Step(claim, text)
+    below = tuple(_step(child, told, found) for child in proof.children)
+    cited = tuple(claim_of(child) for child in proof.children)
+    node = told.nodes.get(proof.via)
+    if node is not None and node["kind"] == "rule":
+        if proof.cut:
+            found.append(f"{text} is cut, and none of these is so large")
+        return Step(claim, text, node["rule"], cited, below)
+    total = next((one for one in told.live() if one["head"] == claim), None)
+    if total is None:
+        found.append(f"{text} cites the rule {proof.via}, which is not there")
+    elif frozenset(cited) != total["members"] or len(cited) != len(total["members"]):
+        found.append(f"{text} does not cite its members")
+    exactly = tuple({"predicate": one[0], "args": {name: value[1] if isinstance(value, tuple) else value for name, value in one[2]}} for one in cited)
+    head = {"predicate": claim[0], "args": {name: value[1] if isinstance(value, tuple) else value for name, value in claim[2]}}
+    return Step(claim, text, (exactly, (head,)), cited, below)
 
 
-def _produced(claim, proof, model):
+def _produced(claim, proof, told):
     """Does the action it names have such an effect, and is there a statement that rests on that action?"""
-    node = model.nodes.get(proof.via)
+    node = told.nodes.get(proof.via)
     return (node is not None and node["kind"] == "action"
-            and any(extend(effect, claim, {}) is not None and not effect.negated for effect in node["effects"])
-            and any(one["kind"] == "fact" and one["fact"] == claim and one["refs"] == [proof.via] for one in model.nodes.values()))
-
-
-def _total(name, claim, cited, node):
-    if not node["live"] or node["head"] != claim:
-        return [f"{name} is not what its aggregate concludes"]
-    return [] if frozenset(cited) == node["members"] and len(cited) == len(node["members"]) else [f"{name} does not cite its members"]
-
-
-def _rule(name, claim, cited, node, model):
-    body = [literal for literal in node["clause"].when if joined(literal)]
-    if len(cited) != len(body):
-        return [f"{name} cites {len(cited)} facts for {len(body)} literals"]
-    env = {}
-    for literal, one in zip(body, cited):
-        if one not in model.held:
-            return [f"{name} cites what does not hold"]
-        env = extend(literal, one, env)
-        if env is None:
-            return [f"{literal} does not match what {name} cites"]
-    waiting = [literal for literal in node["clause"].when if not joined(literal)]
-    while waiting:
-        literal = next((one for one in waiting if ready(one, env)), None)
-        env = None if literal is None else guard(literal, env, list(model.held))
-        if env is None:
-            return [f"a guard of {name} fails"]
-        waiting.remove(literal)
-    heads = [(h.predicate, h.negated, frozenset((n, value_of(t, env)) for n, t in h.args)) for h in node["clause"].then]
-    return [] if claim in heads else [f"the rule does not conclude {name}"]
+            and any(not effect.get("negated") and meets(effect, claim, {}) and len(effect["args"]) == len(claim[2]) for effect in node["effects"])
+            and any(one["fact"] == claim and one["refs"] == [proof.via] for one in told.usable("fact")))

@@ -17,9 +17,9 @@ from rulith.board.space import context, outcome
 from rulith.board.space.nodes import AXIOM, Total
 from rulith.board.space.space import Space
 from rulith.rules.program import Limits
-from tests.rules.naive import fact
+from tests.rules import naive
 from tests.space.checker import claim_of, problems
-from tests.space.model import Model, Rejected, wrapped
+from tests.space.told import Rejected, Told, wrapped
 
 VALUES = [0, 1, 2, 3, 0, 1, 2, 3, "a", True]
 NAMES = {"p": [("x",), ("x", "y")], "q": [("x",), ("x", "y")], "r": [("x", "y")], "s": [("x",)], "e": [("x", "y"), ("x", "y", "z")]}
@@ -138,8 +138,8 @@ def check(space, model):
         assert row[3] == "derived" or said in stated
     assert {(row["predicate"], wrapped(row["args"])) for row in state.get("contradictions", [])} == model.contradictions()
     conflicts = {(row["predicate"], frozenset(map(wrapped, row["values"]))) for row in state.get("functionalConflicts", [])}
-    assert conflicts == {(predicate, frozenset(one[2] for one in facts)) for predicate, _, facts in model.conflicts(model.held)}
-    goals = [all(map(model.holds, node["desired"])) for node in model.nodes.values() if node["kind"] == "goal"]
+    assert conflicts == {(predicate, frozenset(one[2] for one in facts)) for predicate, facts in naive.conflicts(model.held)}
+    goals = [all(naive.holds(literal, model.held) for literal in node["desired"]) for node in model.nodes.values() if node["kind"] == "goal"]
     assert sorted(row["satisfied"] for row in state.get("goals", [])) == sorted(goals)
     verdicts = [model.verdict(node) for node in model.nodes.values() if node["kind"] == "hypothesis"]
     assert sorted(row["status"] for row in state.get("hypotheses", [])) == sorted(verdicts)
@@ -150,7 +150,7 @@ def check(space, model):
 
 def check_proofs(space, model, state, rows):
     direct = {(p, n, a) for p, a in model.contradictions() for n in (False, True)}
-    direct |= {one for _, _, facts in model.conflicts(model.held) for one in facts}
+    direct |= {one for _, facts in naive.conflicts(model.held) for one in facts}
     for view in space.facts():
         proof = space.explain(view.atom)
         assert problems(proof, model) == []
@@ -162,7 +162,7 @@ def check_proofs(space, model, state, rows):
 
 def play(script):
     numbers = itertools.count()
-    space, model, accepted = Space("s", limits=Limits(rounds=200)), Model(), []
+    space, model, accepted = Space("s", limits=Limits(rounds=200)), Told(), []
     for batch in script:
         batch = resolved(batch, model, numbers)
         before = outcome.state(space), space.program.closure_digest()
@@ -206,4 +206,5 @@ def test_a_copy_and_a_replay_without_refused_batches_hold_the_same(script):
 
 @pytest.mark.parametrize("value", [True, 1, "1", "a"])
 def test_the_model_tells_booleans_from_numbers(value):
-    assert fact("p", False, [("x", value)]) != fact("p", False, [("x", not value if isinstance(value, bool) else True)])
+    other = not value if isinstance(value, bool) else True
+    assert naive.under({"predicate": "p", "args": {"x": value}}, {}) != naive.under({"predicate": "p", "args": {"x": other}}, {})

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.space.corpus import FILES, Player, expected, is_batches_only, required, retracted, scenarios
+from tests.space.comparing import expected, required, retracted
+from tests.space.corpus import FILES, Player, is_batches_only, scenarios
 
 PURE = [pytest.param(scenario, id=scenario["id"]) for _, scenario in scenarios() if is_batches_only(scenario)]
 

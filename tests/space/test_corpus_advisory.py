@@ -7,7 +7,8 @@ difference that is not listed, or a listed one that is gone, fails.
 from __future__ import annotations
 
 from rulith.board.space.calls import Calls
-from tests.space.corpus import AT, Player, advisory, scenarios
+from tests.space.comparing import advisory
+from tests.space.corpus import AT, Player, scenarios
 
 WITHDRAWN = "a total whose source facts changed is withdrawn, and the batch says so"
 EXACT = "an overflow is never silent: a warning, or a hint naming rule and operands"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import pytest
 
 from rulith.board.space.calls import Calls
-from tests.space.corpus import AT, Player, expected, is_batches_only, required, retracted, same, scenarios, unmatched
+from tests.space.comparing import expected, required, retracted, same, unmatched
+from tests.space.corpus import AT, Player, is_batches_only, scenarios
 
 CALLING = [pytest.param(scenario, id=scenario["id"]) for _, scenario in scenarios() if not is_batches_only(scenario)]
 #  parts of results that are sets, by call; everything else is in order
