@@ -14,9 +14,10 @@ import math
 import re
 
 from rulith.base.errors import Refused
+from rulith.base.json_text import text_encoder
 
 _encode_text = json.JSONEncoder(ensure_ascii=False).encode
-_encode_compact = json.JSONEncoder(ensure_ascii=False, sort_keys=True, check_circular=False, separators=(",", ":")).encode
+_encode_compact = text_encoder(sort_keys=True)
 
 # Where Python's own compact JSON may differ from the canonical form: a fraction, an exponent, NaN or
 # Infinity, a number of 21 digits or more; a key that was no text. Text that merely looks so costs time,

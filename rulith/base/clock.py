@@ -56,6 +56,7 @@ def stamp(wall_s: float) -> str:
     return f"{_second(whole_s)}.{millis:03d}Z"
 
 
+@lru_cache(maxsize=64)
 def seconds_of(text: str) -> float:
     """The moment an RFC 3339 UTC stamp names, in seconds since the epoch; ValueError if it names none."""
     if not text.endswith("Z"):

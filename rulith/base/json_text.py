@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 
 from rulith.base.errors import Refused
 from rulith.base.limits import INTEGER_MAX, JSON_DEPTH_MAX
@@ -140,6 +141,24 @@ def check_numbers(text: str, where: str) -> None:
             _fraction(literal) if re.search("[.eE]", literal) else _integer(literal)
         except _Inexact as inexact:
             raise Refused("number_out_of_range", where=where, literal=str(inexact)) from None
+
+
+def text_encoder(*, sort_keys: bool = False, allow_nan: bool = True) -> Callable[[object], str]:
+    """A function that writes a value as compact JSON text, letters as themselves.
+
+    The standard encoder builds a fresh C encoder for every value; where this Python lets
+    one be kept, it is, and small values take half the time.
+    """
+    plain = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=sort_keys, allow_nan=allow_nan, separators=(",", ":"))
+    sample = {"b": [1, 2.5, None, True, "\"é"], "a": {}}
+    try:
+        kept = json.encoder.c_make_encoder(None, plain.default, json.encoder.c_encode_basestring, None, ":", ",",
+                                           sort_keys, False, allow_nan)
+        if "".join(kept(sample, 0)) == plain.encode(sample):
+            return lambda value: "".join(kept(value, 0))
+    except (AttributeError, TypeError):
+        pass                                  # a Python whose encoder is made otherwise
+    return plain.encode
 
 
 def compact_json(value: object) -> str:

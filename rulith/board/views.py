@@ -9,13 +9,13 @@ Source  the MCP surface, "Board View".
 
 from __future__ import annotations
 
-import json
 import operator
 from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from rulith.base.errors import Refused
+from rulith.base.json_text import text_encoder
 from rulith.base.limits import VIEW_NODES_QUERY_MAX
 from rulith.board.actions import action_row
 from rulith.board.attempts import by_action
@@ -42,7 +42,7 @@ NO_BOUND = float("inf")
 TRUNCATED = ',"truncated":true'
 
 _NO_GAPS: list[dict] = []
-_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_dumps = text_encoder()
 
 
 class View(dict):

@@ -23,12 +23,13 @@ from rulith.board.views import View
 from rulith.gateway.authority import AgentState, Authority
 from rulith.gateway.receipts import TerminalReceipts
 from rulith.wire.contract import wire_code
-from rulith.wire.jsonrpc import encode_text
+from rulith.wire.jsonrpc import Written, encode_text, quoted
 from rulith.wire.mcp_server import SURFACE, Call, Session
 
 BOARD_TOOLS = ("OpenCase", "ApplyBatch", "ApplyAction", "CloseCase")
 ARTIFACT_TOOL, READ_TOOL = "ReadArtifact", "QueryBoard"
 DISCLOSURE_CODES = ("result_unavailable", "not_authorized", "audience_profile_required", "audience_profile_denied")
+IS_ERROR = ',"isError":true'
 GATEWAY = {"kind": "gateway"}    # on whose word a decision is asked for or runs out
 
 
@@ -364,10 +365,13 @@ class ToolCalls:
         meta: dict = {"agentId": session.agent_id, "focusedRoots": session.focused_roots()}
         if affected is not None:
             meta["affectedCases"] = affected
-        result: dict = {"content": [{"type": "text", "text": text}]}
+        result = Written(content=[{"type": "text", "text": text}])
         if is_error:
             result["isError"] = True
-        return {**result, "_meta": {SURFACE: meta}}
+        result["_meta"] = {SURFACE: meta}
+        result.text = (f'{{"content":[{{"type":"text","text":{quoted(text)}}}]{IS_ERROR if is_error else ""},'
+                       f'"_meta":{{"{SURFACE}":{encode_text(meta)}}}}}')
+        return result
 
     def _state(self, session: Session) -> AgentState:
         return self.authority.agents[session.agent_id]

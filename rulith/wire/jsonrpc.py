@@ -8,11 +8,10 @@ Source  JSON-RPC 2.0; the MCP surface, "Transport and identity" and "Numbers".
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 
 from rulith.base.errors import Refused
-from rulith.base.json_text import read_json
+from rulith.base.json_text import read_json, text_encoder
 
 RequestId = str | int
 
@@ -153,13 +152,27 @@ def error_of(refusal: Refused, id: RequestId | None = None) -> dict[str, object]
     return error(id, code, refusal.teaching, {"reason": refusal.code})
 
 
-_encode_text = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_encode_text = text_encoder(allow_nan=False)
+
+
+class Written(dict):
+    """A result that knows its own JSON text; whoever changes a member copies it into a plain dict first."""
+
+    __slots__ = ("text",)
+
+
+def quoted(json_text: str) -> str:
+    """A JSON text as a JSON string. No control character stands in a JSON text, so two replacements do it."""
+    return '"' + json_text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def encode_text(message: object) -> str:
     """A message as compact JSON text on one line."""
+    written = message.get("result") if type(message) is dict else None
+    if type(written) is Written and len(message) == 3:
+        return f'{{"jsonrpc":"2.0","id":{_encode_text(message["id"])},"result":{written.text}}}'
     return _encode_text(message)
 
 
 def encode(message: object) -> bytes:
-    return _encode_text(message).encode("utf-8")
+    return encode_text(message).encode("utf-8")
