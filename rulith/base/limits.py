@@ -81,6 +81,7 @@ WORKER_LINES_MAX = 256           # Connections
 SOURCES_MAX = 1_000
 RELEASES_MAX = 64                # Capabilities in force at once; every Board carries the rules of all of them
 PROGRESS_EVERY_S = 5.0           # well inside the clients' shortest call timeout
+RETRY_MS = 250                   # the pause we ask of a client whose stream was cut
 LOCAL_WAIT_S_MAX = 25.0
 OPERATIONS_LISTED_MAX = 50
 CASES_LISTED_MAX = 200           # newest first; QueryBoard and the ledger hold the rest

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable
 
 from rulith.base.errors import Refused, Unknown
 from rulith.base.ids import mint
-from rulith.base.limits import PROGRESS_EVERY_S
+from rulith.base.limits import PROGRESS_EVERY_S, RETRY_MS
 from rulith.gateway.authority import Authority, token_hash
 from rulith.gateway.calls import ToolCalls
 from rulith.net.loopback import is_foreign_host, is_foreign_page  # noqa: F401  the gateway's other rooms take both from here
@@ -188,7 +188,7 @@ class McpSurface:
             stream = session.streams.begin(message.id)
             stream.readers.append(request.is_client_gone)
             if session.protocol_version == CURRENT:      # older clients read every event as a message
-                stream.open()
+                stream.open(RETRY_MS)
             producer = asyncio.ensure_future(self._produce(session, call, stream, token, run, is_first=known is None))
             self._producers.add(producer)
             producer.add_done_callback(self._producers.discard)

@@ -2,7 +2,7 @@
 
 Every event has the id `STREAM.EVENT`. After a cut, a cursor asks for what followed it: the
 rest of its own stream, or, where that one was read to its end, the streams begun since. A
-progress event gives way to the next one, so a kept stream is at most an opening, one
+progress event gives way to the next one, so a held call's stream is at most an opening, one
 progress and an answer. Knows no socket and no clock; a reader parks on `waiters`.
 
 Units   every bound is a count.
@@ -37,14 +37,22 @@ class AnswerStream:
         self.waiters: list = []
         self._count = 0
         self._events: list[tuple[int, dict | None]] = []
+        self._ends_in_progress = False
+        self._retry_ms: int | None = None
 
-    def open(self) -> None:
-        """An event without a message: its id lets a client resume before anything was said."""
+    def open(self, retry_ms: int) -> None:
+        """An event without a message: its id lets a client resume before anything was said, and it says after what pause."""
+        self._retry_ms = retry_ms
         self._add(None)
 
     def progress(self, message: dict) -> None:
-        if self._events and self._events[-1][1] is not None:
+        if self._ends_in_progress:
             self._events.pop()
+        self._add(message)
+        self._ends_in_progress = True
+
+    def say(self, message: dict) -> None:
+        """Another message on the way to the answer, kept as it is."""
         self._add(message)
 
     def end(self, message: dict) -> None:
@@ -54,6 +62,7 @@ class AnswerStream:
 
     def _add(self, message: dict | None) -> None:
         self._count += 1
+        self._ends_in_progress = False
         self._events.append((self._count, message))
         waiters, self.waiters = self.waiters, []
         for waiter in waiters:
@@ -71,7 +80,7 @@ class AnswerStream:
     def encode(self, number: int, message: dict | None) -> bytes:
         event_id = f"{self.number}.{number}"
         if message is None:
-            return encode_event("", id=event_id)
+            return encode_event("", id=event_id, retry_ms=self._retry_ms)
         return encode_event(jsonrpc.encode_text(message), event="message", id=event_id)
 
 
