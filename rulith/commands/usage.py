@@ -110,7 +110,17 @@ Exit: 0 sound, shown or installed; 1 errors, refused, or no; 2 usage.
 """),
     "constitution": ("check, compare, install a Constitution", """rulith constitution check|diff|install FILE
 
-check needs no gateway; install asks for the approval passphrase on the terminal.
+  check     every error of the file at once, each with its line and place; runs the examples
+  diff      what installing it would change, rule by rule
+  install   asks for the approval passphrase on this terminal (never as an argument), shows
+            what changes, and puts it in force after a typed yes, for every Agent
+
+  --home DIR   whose gateway diff and install talk to; started for the run where none is live
+  --json       one result object on stdout (not with install)
+
+check needs no gateway.
+
+Exit: 0 sound, shown or in force; 1 errors, refused, or no; 2 usage.
 """),
     "explain": ("print the proof in a receipt", """rulith explain FILE [--json]
 
@@ -149,7 +159,6 @@ Exit: 0 nothing is wrong, 1 something is, 2 usage.
 INSTEAD = {
     "": "`rulith --help` lists what this release can do.",
     "capability": "A gateway checks a Capability whenever it is installed; the demo's is installed by itself.",
-    "constitution": "Decisions that a Capability asks for are already held for a person; see the Console.",
     "explain": "`rulith demo` prints the proof, and the workbench shows it for every conclusion.",
     "verify": "The receipt is plain JSON: it holds its own digests, chain rows and Ed25519 signature; keep it as it is.",
     "doctor": "`rulith version` names this build; `rulith start` and `rulith demo` say what is missing.",

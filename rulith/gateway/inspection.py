@@ -1,4 +1,4 @@
-"""Looking into a running gateway: the Capability in force, and the whole ledger checked.
+"""Looking into a running gateway: the Capability and the Constitution in force, and the whole ledger checked.
 
 Reads only. The ledger is checked a page of rows at a time, with the loop free in between,
 so that leases are renewed and calls answered meanwhile.
@@ -33,6 +33,14 @@ def show_capability(authority: Authority, capability_id: str) -> dict:
         raise Refused("capability_not_installed", capability=capability_id[:120], known=known)
     known_release = authority.registry.releases[capability_id]
     return {"id": capability_id, "version": known_release["version"], "digest": known_release["digest"], "document": dict(document)}
+
+
+def show_constitution(authority: Authority) -> dict:
+    """{version, digest, document} of the one in force. Raises Refused constitution_not_installed."""
+    known = authority.registry.constitution
+    if known is None:
+        raise Refused("constitution_not_installed")
+    return {name: known[name] for name in ("version", "digest", "document")}
 
 
 async def check_ledger(authority: Authority) -> dict:

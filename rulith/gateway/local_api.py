@@ -17,9 +17,11 @@ from rulith.base.errors import Refused, Unknown
 from rulith.base.json_text import read_json
 from rulith.base.limits import CASES_LISTED_MAX, LOCAL_WAIT_S_MAX, OPERATIONS_LISTED_MAX
 from rulith.board.operations import Operation
+from rulith.board.state import Case
+from rulith.board.views import case_about
 from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
 from rulith.gateway.calls import ToolCalls
-from rulith.gateway.inspection import check_ledger, show_capability
+from rulith.gateway.inspection import check_ledger, show_capability, show_constitution
 from rulith.gateway.mcp import bearer, is_foreign_host, is_foreign_page
 from rulith.gateway.worker_line import WorkerLine
 from rulith.net.messages import Request, Response, json_response
@@ -29,7 +31,7 @@ GATHER_S = 0.02
 TOLD = ("ordinal", "tool", "label", "at", "summary", "reason", "action", "argsText")     # of a call, by a receipt
 STATUSES = {"device_grant_required": 401, "unknown_agent": 404, "unknown_case": 404, "not_found": 404, "no_receipt": 404,
             "unknown_decision": 404, "unknown_connection": 404,
-            "capability_not_installed": 404}
+            "capability_not_installed": 404, "constitution_not_installed": 404}
 
 
 class LocalApi:
@@ -39,8 +41,10 @@ class LocalApi:
         self.authority = authority
         self._calls = calls
         self._line = line
-        self._routes = {"state": self._state, "wait": self._wait, "case": self.case, "proof": self._proof,
-                        "why-not": self._why_not, "receipt": self.receipt, "capability": self._capability,
+        self._case_rows: dict[str, tuple[Case, dict]] = {}     # as last listed
+        self._routes = {"state": self._state, "wait": self._wait, "case": self.case, "proof": self.proof,
+                        "why-not": self.why_not, "receipt": self.receipt, "capability": self._capability,
+                        "constitution": self._constitution,
                         "ledger": self._ledger}
 
     def head_check(self, request: Request) -> Response | None:
@@ -175,6 +179,9 @@ class LocalApi:
 
     async def _capability(self, query: dict[str, str]) -> dict:
         return show_capability(self.authority, query.get("id", ""))
+
+    async def _constitution(self, query: dict[str, str]) -> dict:
+        return show_constitution(self.authority)
 
     async def _ledger(self, query: dict[str, str]) -> dict:
         return await check_ledger(self.authority)

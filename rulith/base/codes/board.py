@@ -93,6 +93,7 @@ CODES: dict[str, tuple[str, str]] = {
     "capability_invalid": ("The Capability file has {count} error(s):\n{listing}", "Correct them all and check again."),
     "constitution_invalid": ("The Constitution file has {count} error(s):\n{listing}", "Correct them all and check again."),
     "constitution_not_as_shown": ("The Constitution is not the one whose changes you were shown.", "Check the file again, and install what you then see."),
+    "constitution_not_installed": ("No Constitution is in force on this gateway.", "Install one with `rulith constitution install FILE` or in the Console."),
     "constitution_moved": (
         "The Constitution in force is {version} now, not the one that this file was compared with.",
         "Check the file again; its changes are shown against what is in force.",
