@@ -85,8 +85,8 @@ def test_the_gateway_passes_what_applies_to_it(tmp_path):
         port = (await gateway.listen("127.0.0.1", 0)).port
         token = agent_secrets(find_profile(home)).load()["RULITH_TOKEN"]
         try:
-            async with WithToken(port, token) as url:
-                return {name: await asyncio.to_thread(suite, "server", "--url", url, "--scenario", name, "-o", str(tmp_path / "out"))
+            async with WithToken(port, token) as way:
+                return {name: await asyncio.to_thread(suite, "server", "--url", way.url, "--scenario", name, "-o", str(tmp_path / "out"))
                         for name in GATEWAY_SCENARIOS}
         finally:
             await gateway.close()
