@@ -22,6 +22,7 @@ from rulith.gateway.authority import Authority
 from rulith.gateway.console_admin import BODIES as ADMIN_ROUTES, UPLOADS, ConsoleAdmin
 from rulith.gateway.console_cases import BODIES as CASE_BODIES, READS as CASE_READS, ConsoleCases
 from rulith.gateway.console_people import BODIES as PEOPLE_BODIES, DOORS, OWN, ConsolePeople
+from rulith.gateway.console_reads import READS as MORE_READS, ConsoleReads
 from rulith.gateway.local_api import LocalApi, refused
 from rulith.gateway.mcp import is_foreign_host, is_foreign_page
 from rulith.gateway.passphrase import SignIn
@@ -39,6 +40,7 @@ FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": (
          "admin.js": ("console/admin.js", "text/javascript; charset=utf-8"),
          "cases.js": ("console/cases.js", "text/javascript; charset=utf-8"),
          "setup.js": ("console/setup.js", "text/javascript; charset=utf-8"),
+         "constitution.js": ("console/constitution.js", "text/javascript; charset=utf-8"),
          "console.css": ("console/console.css", "text/css; charset=utf-8"),
          "icon.svg": ("icon.svg", "image/svg+xml")}
 
@@ -46,7 +48,7 @@ FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": (
 ACTS = {"decide": ("id", "verdict", "argumentDigest", "reason?"), "reconcile": ("agentId", "ordinal", "outcome", "reason", "argumentDigest"),
         "isolate": ("connectionId",)}
 BODIES = {**DOORS, "sign-out": (), **OWN, **ACTS, **CASE_BODIES, **PEOPLE_BODIES}
-READS = ("admin", "people", *CASE_READS)
+READS = ("admin", "people", *CASE_READS, *MORE_READS)
 ANYBODY = ""
 # (method, route) -> the weakest role that may use it; law judges every act again
 ROUTES: dict[tuple[str, str], str] = {
@@ -72,6 +74,7 @@ class Console:
         self._cases = cases
         self._people = people
         self._local = local
+        self._reads = ConsoleReads(authority)
         self.persons = ConsolePeople(authority, setup_code=setup_code)
 
     def head_check(self, request: Request) -> Response | None:
@@ -130,6 +133,8 @@ class Console:
             return _no_store({"ok": True, "admin": self._overview(request)})
         if route == "people":
             return _no_store({"ok": True, "now": self.authority.now(), "people": self.persons.listed()})
+        if route in MORE_READS:
+            return _no_store({"ok": True, "now": self.authority.now(), **await self._reads.read(route, request.query)})
         found = await self._cases.read(route, request.query)      # a receipt comes bare, to be saved as it is
         return _no_store(found if route == "receipt" else {"ok": True, "now": self.authority.now(), **found})
 
@@ -148,11 +153,14 @@ class Console:
         return self._admin.overview(f"http://{request.headers.get('host')}")
 
     def _shown(self) -> dict:
-        state = self._local.snapshot()
-        waiting = [row for row in state["operations"] if row["state"] == "needs_person"]
-        return {"version": state["version"], "now": self.authority.now(), "decisions": state["decisions"],
-                "needsPerson": waiting, "agents": state["agents"],
-                "connections": [{**row, "leaseLeftS": self._people.lease_left_s(row["id"])} for row in state["connections"]]}
+        """What every page of a signed-in person draws: what waits, and who is there."""
+        registry = self.authority.registry
+        self._local.expire_decisions()
+        able = sum(each["role"] in (OPERATOR, OWNER) and bool(each["record"]) for each in registry.people.values())
+        return {"version": self.authority.version, "now": self.authority.now(), "decisions": self._local.decisions(), "ableToDecide": able,
+                "needsPerson": self._reads.waiting(), "agents": [{"id": each["id"], "name": each["name"]} for each in registry.agents.values()],
+                "connections": [{**self._local.connection(each), "leaseLeftS": self._people.lease_left_s(each["id"])}
+                                for each in registry.connections.values()]}
 
     async def _act(self, route: str, request: Request) -> Response:
         self.authority.check_writable()

@@ -80,22 +80,37 @@ class LocalApi:
     def snapshot(self) -> dict:
         """Everything the workbench draws at a glance, newest first where order is time."""
         registry = self.authority.registry
-        for agent_id in self.authority.agents:
-            self._calls.expire_decision(agent_id)
+        self.expire_decisions()
         return {
             "version": self.authority.version,
             "agents": [{"id": each["id"], "name": each["name"]} for each in registry.agents.values()],
-            "connections": [self._connection(each) for each in registry.connections.values()],
-            "cases": [{"agentId": agent_id, **row, "receipt": row["caseId"] in state.receipts}
-                      for agent_id, state in self.authority.agents.items()
-                      for row in reversed(state.board.cases(CASES_LISTED_MAX))],
+            "connections": [self.connection(each) for each in registry.connections.values()],
+            "cases": self._cases(), "casesTotal": {agent_id: len(state.board.state.cases) for agent_id, state in self.authority.agents.items()},
             "operations": self.operations(),
             "decisions": self.decisions(),
             "passphraseSet": registry.is_set_up(), "nameNeeded": registry.is_name_needed(),
             "store": {"ok": False, "problem": self.authority.turns.trouble} if self.authority.turns.is_sick else {"ok": True},
         }
 
-    def _connection(self, connection: dict) -> dict:
+    def _cases(self) -> list[dict]:
+        """Rows of each Agent's newest Cases, newest first; the row of a Case that did not move is not made again."""
+        rows, known = [], self._case_rows
+        self._case_rows = {}
+        for agent_id, state in self.authority.agents.items():
+            for case in islice(reversed(state.board.state.cases.values()), CASES_LISTED_MAX):
+                has_receipt = case.case_id in state.receipts
+                held = known.get(case.case_id)
+                if held is None or held[0] is not case or held[1]["receipt"] != has_receipt:
+                    held = case, {"agentId": agent_id, **case_about(case), "receipt": has_receipt}
+                self._case_rows[case.case_id] = held
+                rows.append(held[1])
+        return rows
+
+    def expire_decisions(self) -> None:
+        for agent_id in self.authority.agents:
+            self._calls.expire_decision(agent_id)
+
+    def connection(self, connection: dict) -> dict:
         connection_id, registry = connection["id"], self.authority.registry
         advertised = {row["id"]: row for row in self._line.advertised(connection_id)}
         locks = {lock.tool_id: lock for lock in registry.locks_of(connection_id)}
@@ -121,13 +136,13 @@ class LocalApi:
         return rows[:OPERATIONS_LISTED_MAX]
 
     def decisions(self) -> list[dict]:
-        """All decisions, those that wait first, then the newest."""
+        """All decisions that wait, then the newest of the others."""
         at = self.authority.now()
         registry = self.authority.registry
         rows = [{**each, "state": registry.decision_state(each["id"], at)} for each in registry.decisions.values()]
         rows.sort(key=lambda row: row["requestedAt"], reverse=True)
-        rows.sort(key=lambda row: row["state"] != "pending")
-        return rows[:OPERATIONS_LISTED_MAX]
+        waiting = [row for row in rows if row["state"] == "pending"]
+        return waiting + [row for row in rows if row["state"] != "pending"][:OPERATIONS_LISTED_MAX]
 
     async def _wait(self, query: dict[str, str]) -> dict:
         """The state once its version passed `after`, or the bare version when the time ran out."""
@@ -167,13 +182,13 @@ class LocalApi:
                              **{name: told[name] for name in TOLD if name in told}})
         return sorted(rows, key=lambda row: row["ordinal"], reverse=True)[:OPERATIONS_LISTED_MAX]
 
-    async def _proof(self, query: dict[str, str]) -> dict:
+    async def proof(self, query: dict[str, str]) -> dict:
         _, state = self._agent(query)
         if "atom" in query:
             return state.board.proof(read_json(query["atom"], "atom"), query.get("case"))
         return state.board.proof(query.get("id", ""), query.get("case"))
 
-    async def _why_not(self, query: dict[str, str]) -> dict:
+    async def why_not(self, query: dict[str, str]) -> dict:
         agent_id, state = self._agent(query)
         return state.board.why_not(read_json(query.get("atom", ""), "atom"), self.authority.policy(agent_id))
 

@@ -72,4 +72,5 @@ def board_of(state: dict, profile: Profile) -> dict[str, object]:
     mine = {kind: [row for row in state.get(kind, []) if row.get("agentId") == profile.agent_id]
             for kind in ("cases", "operations", "decisions")}
     connection = next((row for row in state.get("connections", []) if row.get("id") == profile.connection_id), None)
-    return {**mine, "connection": connection, "passphraseSet": bool(state.get("passphraseSet"))}
+    total = state.get("casesTotal", {}).get(profile.agent_id, len(mine["cases"]))
+    return {**mine, "casesTotal": total, "connection": connection, "passphraseSet": bool(state.get("passphraseSet"))}

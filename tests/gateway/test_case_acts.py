@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from urllib.parse import quote
 
 import pytest
 
@@ -237,7 +238,7 @@ def test_a_waiting_decision_is_rejected_before_its_case_ends(play, kit):
     play(story, pollHoldMs=100)
 
 
-def test_the_list_is_newest_first_by_what_is_live_and_says_when_it_is_cut(play, kit):
+def test_the_list_is_newest_first_and_pages_reach_every_case(play, kit):
     async def story(world):
         host = world.host()
         await host.initialize()
@@ -247,7 +248,13 @@ def test_the_list_is_newest_first_by_what_is_live_and_says_when_it_is_cut(play, 
         page = await Person(world, kit).set_up()
         found = (await page.read("cases?show=live&limit=2"))["caseList"]
         assert [row["caseId"] for row in found["rows"]] == [opened[4]["caseId"], opened[3]["caseId"]]
-        assert (found["total"], found["counts"]) == (3, {"live": 3, "closed": 2})
+        assert found["counts"] == {"live": 3, "held": 0, "closed": 2} and found["next"]
+        rest = (await page.read(f"cases?show=live&limit=2&before={quote(found['next'])}"))["caseList"]
+        assert [row["caseId"] for row in rest["rows"]] == [opened[2]["caseId"]] and rest["next"] is None
+        await page.act("hold-case", caseId=opened[3]["caseId"], reason="wait")
+        held = (await page.read("cases?show=held"))["caseList"]
+        assert [row["caseId"] for row in held["rows"]] == [opened[3]["caseId"]] and held["rows"][0]["holds"][0]["reason"] == "wait"
+        assert [row["caseId"] for row in (await page.read("cases?text=JOB-4"))["caseList"]["rows"]] == [opened[4]["caseId"]]
         found = (await page.read("cases?show=closed"))["caseList"]
         assert [row["caseId"] for row in found["rows"]] == [opened[1]["caseId"], opened[0]["caseId"]] and found["rows"][0]["closedBy"] is None
 

@@ -20,8 +20,9 @@ export function cases(s, instance, act) {
   const limit = s.ui.more.cases ?? SHOWN;
   return [
     h("ul", { class: "case-list", "data-list": true }, rows.slice(0, limit).map((row) => listed(row, board, s, instance))),
-    partial(Math.min(limit, rows.length), rows.length, "newest first"),
-    rows.length > limit && button("Show older Cases", () => act.more("cases", limit + SHOWN)),
+    partial(Math.min(limit, rows.length), board.casesTotal ?? rows.length, "newest first"),
+    rows.length > limit ? button("Show older Cases", () => act.more("cases", limit + SHOWN))
+      : board.casesTotal > rows.length && toConsole("Find older Cases in the Console", "#cases/closed"),
   ];
 }
 
