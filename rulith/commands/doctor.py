@@ -221,7 +221,7 @@ def _closed_ledger(home: Home) -> Finding:
     check_ledger_file(home)
     if not home.ledger.exists():
         return Finding("ledger", NOTE, "none yet; the first start of the gateway makes it")
-    ledger = Ledger.open(home.ledger, SystemClock())
+    ledger = Ledger.open(home.ledger, SystemClock(), put_aside=False)
     try:
         chains = {name: ledger.head(name)[0] for name in ledger.chains()}
         if not chains:

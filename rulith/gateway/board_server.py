@@ -57,7 +57,7 @@ class BoardHost:
         self._thread.submit(self._fold)
 
     def _open(self) -> Boards:
-        ledger = None if self._db is None else Ledger.open(self._db, self._clock)
+        ledger = None if self._db is None else Ledger.open(self._db, self._clock, check=False)
         return Boards(ledger, self._clock, ACTS, self._limits)
 
     def _fold(self) -> None:

@@ -20,8 +20,9 @@ from pathlib import Path
 from rulith.base.canonical import canonical_text
 from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Refused
-from rulith.disk.atomic import sync_folder, write_refusal
 from rulith.disk.locks import KernelLock
+from rulith.store.checks import check_file
+from rulith.store.copies import write_copy
 from rulith.store.failures import StoreFailed, store_failed
 from rulith.store.rows import NO_ROW, Row, check_chain, row_hash
 from rulith.store.schema import NEWEST, migrate, schema_version
@@ -44,16 +45,20 @@ class Ledger:
         self._staged: list[tuple[Row, str]] = []
 
     @classmethod
-    def open(cls, path: Path | str, clock: Clock) -> Ledger:
-        """Open or create the ledger at `path`, whose folder exists.
+    def open(cls, path: Path | str, clock: Clock, *, check: bool = True, put_aside: bool = True) -> Ledger:
+        """Open or create the ledger at `path`, whose folder exists; one that exists is checked whole, before anything is written.
 
-        Raises Refused: ledger_in_use, ledger_unreadable, ledger_newer, ledger_broken.
+        check       False leaves each row's hash to whoever reads it
+        put_aside   whether a damaged file is copied beside itself before it is refused
+        Raises Refused: ledger_in_use, ledger_unreadable, ledger_newer, ledger_damaged.
         """
         path = Path(path)
         lock = KernelLock(path.with_name(path.name + ".lock"))
         if not lock.take():
             raise Refused("ledger_in_use", path=str(path), pid=lock.holder_pid() or "unknown")
         try:
+            if check:
+                check_file(path, put_aside=put_aside)
             db = _connect(path)
             try:
                 found = schema_version(db)
@@ -61,7 +66,6 @@ class Ledger:
                     raise Refused("ledger_newer", path=str(path), found=found, known=NEWEST)
                 migrate(db, stamp(clock.wall_s()))
                 ledger = cls(path, db, lock)
-                ledger._check_heads()
             except BaseException:
                 db.close()
                 raise
@@ -72,20 +76,6 @@ class Ledger:
             lock.release()
             raise
         return ledger
-
-    def _check_heads(self) -> None:
-        """The cheap check of every opening: each chain ends where it says, in a row that matches its hash."""
-        db = self._open_db()
-        for name, (seq, head) in self._chain_heads().items():
-            found = db.execute(f"SELECT {_COLUMNS} FROM row WHERE chain = ? ORDER BY seq DESC LIMIT 1",
-                               (name,)).fetchone()
-            problem = None
-            if found is None or found[2] != seq:
-                problem = f"chain {name!r} should end at row {seq} and ends at {found[2] if found else 'none'}"
-            elif found[7] != head or head != row_hash(name, seq, found[3], found[4], found[5].encode(), found[6]):
-                problem = f"row {seq} of chain {name!r} does not match its hash"
-            if problem:
-                raise Refused("ledger_broken", path=str(self.path), problem=problem)
 
     # writing
 
@@ -212,26 +202,35 @@ class Ledger:
 
         Raises Refused write_failed when something stands there already, StoreFailed.
         """
-        path = Path(path)
+        for _ in self.backup_in_steps(path):
+            pass
+
+    def backup_in_steps(self, path: Path | str) -> Iterator[None]:
+        """The same, a piece at a time: between two pieces the caller may do something else, even commit.
+
+        The copy is of what was committed at the first step, and stands under its name only when it is whole.
+        """
+        db = self._open_db()
         try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        except OSError as problem:
-            raise write_refusal(path, problem) from None
-        try:
-            copy = sqlite3.connect(path, isolation_level=None)
-            try:
-                self._open_db().backup(copy)
-            finally:
-                copy.close()
-            with open(path, "rb+") as file:
-                os.fsync(file.fileno())
-            sync_folder(path.parent)
+            end = db.execute("SELECT coalesce(max(position), 0) FROM row").fetchone()[0]
+            steps_taken = db.execute("SELECT number, name, at FROM migration ORDER BY number").fetchall()
         except sqlite3.Error as problem:
-            path.unlink(missing_ok=True)
             raise store_failed(problem) from problem
-        except OSError as problem:
-            path.unlink(missing_ok=True)
-            raise write_refusal(path, problem) from None
+        yield from write_copy(Path(path), steps_taken, self._pages(end))
+
+    def _pages(self, end: int) -> Iterator[list[tuple]]:
+        """All rows up to the position `end`, as they are stored."""
+        after = 0
+        while after < end:
+            try:
+                page = self._open_db().execute(f"SELECT {_COLUMNS} FROM row WHERE position > ? AND position <= ? ORDER BY position "
+                                               f"LIMIT {PAGE_ROWS}", (after, end)).fetchall()
+            except sqlite3.Error as problem:
+                raise store_failed(problem) from problem
+            if not page:
+                return
+            yield page
+            after = page[-1][0]
 
     # the connection
 

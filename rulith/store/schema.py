@@ -7,6 +7,7 @@ a later layout is a later step.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 APPLICATION_ID = 0x726C7468           # "rlth", in the file's header
 
@@ -45,15 +46,21 @@ def schema_version(db: sqlite3.Connection) -> int:
 
 def migrate(db: sqlite3.Connection, at: str) -> None:
     """Take every step not taken yet, each in its own transaction. `db` is in autocommit mode."""
+    lay_out(db, [(number, name, at) for number, name, _ in MIGRATIONS])
+
+
+def lay_out(db: sqlite3.Connection, steps: Sequence[tuple[int, str, str]]) -> None:
+    """Take those of `steps` (number, name, at) that are not taken yet."""
     if schema_version(db) == 0:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    for number, name, statements in MIGRATIONS:
+    known = {number: statements for number, _, statements in MIGRATIONS}
+    for number, name, at in steps:
         db.execute("BEGIN IMMEDIATE")
         try:
             db.execute("CREATE TABLE IF NOT EXISTS migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL,"
                        " at TEXT NOT NULL) STRICT")
             if db.execute("SELECT 1 FROM migration WHERE number = ?", (number,)).fetchone() is None:
-                for statement in statements:
+                for statement in known[number]:
                     db.execute(statement)
                 db.execute("INSERT INTO migration VALUES (?, ?, ?)", (number, name, at))
             db.execute("COMMIT")

