@@ -128,7 +128,7 @@ class ConsoleAdmin:
             return None
         rules = [each for each in constitution_changes(None, known["document"]) if each.part == "rule"]
         return {**{name: known[name] for name in ("version", "title", "digest", "by", "at")}, "summary": known["document"].get("summary", ""),
-                "rules": [{"id": each.name, "lines": [line for _, line in each.lines]} for each in rules]}
+                "rules": [{"id": each.name, "label": each.lines[0][1].removeprefix("label "), "lines": [line for _, line in each.lines[1:]]} for each in rules]}
 
     def _open_cases(self, state: AgentState, case_type: str) -> int:
         return sum(case.type == case_type and case.status != CLOSED for case in state.board.state.cases.values())

@@ -19,6 +19,7 @@ from rulith.store.failures import StoreFailed
 PASSPHRASE = "correct horse battery"
 EXAMPLE = json.loads(shipped_text("examples", "verified-calculation", "capability.json"))
 SOURCE = "verified-calculation-local"
+LAW = {"format": "rulith-constitution/1", "version": "1.0.0", "title": "Law", "rules": []}
 
 
 def capability(**changes) -> dict:
@@ -97,6 +98,8 @@ def example_bodies(world) -> dict[str, dict]:
     return {
         "capability-check": {"text": json.dumps(document)},
         "capability-install": {"text": json.dumps(document), "digest": digest(document), "replaces": ""},
+        "constitution-check": {"text": json.dumps(LAW)},
+        "constitution-install": {"text": json.dumps(LAW), "digest": digest(LAW), "replaces": ""},
         "source-add": {**record, "name": "another"},
         "source-edit": {**record, "replaces": digest(source.record())},
         "source-remove": {"name": SOURCE, "replaces": digest(source.record())},
@@ -154,9 +157,9 @@ def test_every_act_is_a_row_in_the_persons_name(play, kit):
         another = bodies["source-add"]
         bodies["tool-lock"]["replaces"] = ""                      # unlocked by then
         bodies["source-remove"] = {"name": "another", "replaces": digest(another)}
-        order = ["tool-unlock", "tool-lock", "source-edit", "source-add", "source-remove", "capability-install", "agent-create", "agent-rotate",
+        order = ["tool-unlock", "tool-lock", "source-edit", "source-add", "source-remove", "capability-install", "constitution-install", "agent-create", "agent-rotate",
                  "agent-revoke", "connection-create", "connection-rotate"]
-        assert {*order, "capability-check"} == set(BODIES)
+        assert {*order, "capability-check", "constitution-check"} == set(BODIES)
         for route in order:
             before = rows(world)
             await person.act(route, **bodies[route])

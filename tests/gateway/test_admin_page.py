@@ -209,3 +209,36 @@ def test_no_script_makes_markup_from_text():
         for banned in ("outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "localStorage", "sessionStorage", "style:"):
             assert banned not in text, (script.name, banned)
         assert ("fetch(" in text) == (script.name == "console.js")
+
+
+def test_a_constitution_is_read_checked_and_put_in_force_on_the_page(play, kit, tmp_path):
+    async def story(world, browser):
+        page = browser.page
+        law = {
+            "format": "rulith-constitution/1", "version": "1.0.0", "title": "Writes wait", "rules": [
+                {"id": "write_waits", "label": "a <b>write</b> waits for a person", "when": [{"predicate": "proposed", "args": {"action": "?a", "kind": "write"}}],
+                 "then": [{"predicate": "needs_decision", "args": {"action": "?a", "kind": "approve this write"}}]}]}
+        await browser.sign_in()
+        await browser.go("constitution", "text=No Constitution is in force")
+        for broken in (True, False):
+            text = json.dumps(law, indent=1)
+            (tmp_path / "law.json").write_text(text.replace('"proposed"', '"propsed"') if broken else text)
+            await page.set_input_files("#constitution-file", str(tmp_path / "law.json"))
+            await page.click("text=Check this file")
+            await page.wait_for_selector('.problem:has-text("rules[0].when[0].predicate")' if broken else "#law-changes")
+        await page.click("text=Put 1.0.0 in force")
+        await browser.said("Constitution 1.0.0 is in force")
+        await page.click("text=a <b>write</b> waits for a person")
+        await page.wait_for_selector('text=then needs_decision(action=?a, kind="approve this write")')
+        law["rules"][0]["then"][0]["args"]["kind"] = "two_people"
+        (tmp_path / "law.json").write_text(json.dumps({**law, "version": "1.1.0"}))
+        await page.set_input_files("#constitution-file", str(tmp_path / "law.json"))
+        await page.click("text=Check this file")
+        await page.wait_for_selector("text=2 items change.")
+        if os.environ.get("RULITH_SHOTS"):
+            await page.screenshot(path=f"{os.environ['RULITH_SHOTS']}/constitution.png", full_page=True)
+        await page.click("text=Put 1.1.0 in force")
+        await browser.said("Constitution 1.1.0 is in force")
+        assert world.gateway.authority.registry.constitution["version"] == "1.1.0"
+
+    browse(play, story)

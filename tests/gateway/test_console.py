@@ -300,7 +300,7 @@ def test_a_person_settles_what_nobody_knows_and_no_worker_fact_lands(play, kit, 
 
 def test_the_page_runs_without_inline_script_or_style_and_asks_no_other_origin(play, kit):
     async def story(world):
-        for name in ("", "console.js", "views.js", "admin.js", "cases.js", "setup.js", "console.css", "icon.svg"):
+        for name in ("", "console.js", "views.js", "admin.js", "cases.js", "setup.js", "constitution.js", "console.css", "icon.svg"):
             answer = await kit.http(world.port, "GET", f"/console/{name}")
             assert answer.status == 200 and "default-src 'none'" in answer.headers["content-security-policy"]
             text = answer.body.decode()
@@ -317,7 +317,7 @@ def test_the_page_runs_without_inline_script_or_style_and_asks_no_other_origin(p
 
     play(story)
     files = {each.name for each in resources.files("rulith").joinpath("ui_static", "console").iterdir()}
-    assert files == {"index.html", "console.js", "views.js", "admin.js", "cases.js", "setup.js", "console.css"}
+    assert files == {"index.html", "console.js", "views.js", "admin.js", "cases.js", "setup.js", "constitution.js", "console.css"}
 
 
 # --- what the workbench reads

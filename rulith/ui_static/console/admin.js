@@ -1,17 +1,25 @@
 // The sections that set the gateway up: Capabilities and Tools here, the rest in setup.js. Draws; fetches nothing.
 import { h, nameOf, when } from "./views.js";
+import { constitution } from "./constitution.js";
 import { agents, connections, sources } from "./setup.js";
 
+// The places of the Console; `needs` is the role that may act there, everybody signed in reads.
 export const SECTIONS = [
-  { id: "decisions", words: "Decisions" },
-  { id: "cases", words: "Cases" },
-  { id: "capabilities", words: "Capabilities" },
-  { id: "sources", words: "Sources" },
-  { id: "tools", words: "Tools" },
-  { id: "agents", words: "Agents" },
-  { id: "connections", words: "Connections" },
+  { id: "decisions", words: "Decisions", group: "What waits", needs: "operator" },
+  { id: "unknown", words: "Unknown effects", group: "What waits", needs: "operator" },
+  { id: "holds", words: "Holds", group: "What waits", needs: "operator" },
+  { id: "cases", words: "Cases", group: "What happened", needs: "operator" },
+  { id: "receipts", words: "Receipts", group: "What happened", needs: "viewer" },
+  { id: "ledger", words: "Ledger", group: "What happened", needs: "viewer" },
+  { id: "capabilities", words: "Capabilities", group: "What may happen", needs: "owner" },
+  { id: "constitution", words: "Constitution", group: "What may happen", needs: "owner" },
+  { id: "sources", words: "Sources", group: "What may happen", needs: "owner" },
+  { id: "tools", words: "Tools", group: "What may happen", needs: "owner" },
+  { id: "agents", words: "Agents", group: "Who may act", needs: "owner" },
+  { id: "connections", words: "Connections", group: "Who may act", needs: "owner" },
+  { id: "people", words: "People", group: "Who may act", needs: "owner" },
 ];
-const DRAW = { capabilities, sources, tools, agents, connections };
+const DRAW = { capabilities, constitution: (...given) => constitution(...given, lines), sources, tools, agents, connections };
 
 /** One section. `state` has `admin` and `now`; `work` is what the person has begun here; `set` changes it; `act` does. */
 export function section(id, state, work, set, act) {
