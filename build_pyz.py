@@ -10,6 +10,8 @@ modes fixed, wheels checked by hash and by their own RECORD. Compiled files are 
   python3 build_pyz.py --generate      rewrite what protocol/ generates
   python3 build_pyz.py --check         fail on drift between protocol/ and what is checked in
   python3 build_pyz.py --pin           record in the bundles the commit that holds protocol/
+  python3 build_pyz.py --list [FILE]   every file in the archive: SHA-256, bytes, group, path
+  python3 build_pyz.py --unpack DIR [FILE]   the same files as a folder
 
 Options: --wheels DIR reads the wheels there and never the network; --out FILE.
 """
@@ -48,6 +50,18 @@ BUILD_ONLY = {"fastjsonschema"}
 NAMESPACES = ("jaraco", "backports")   # PEP 420 packages import from a zip only as regular ones
 SIZE_BYTES_MAX = 1_000_000             # a promise of the README
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)       # the format's first instant; no clock in the bytes
+
+# Files that resemble each other and are read together lie in one stream: a third less than
+# one by one, and what starts fast inflates little. A room that is not named is a group.
+GROUPS = {
+    "start": "base commands",
+    "law": "board council rules",
+    "roles": "adapters forum gateway runtime store work",
+    "ground": "dialects disk local net procs workbench",
+}
+LIBRARIES = {"http": "h11 wsproto", "roots": "certifi", "signing": "ecdsa six.py"}
+OTHER_LIBRARIES = "secrets"            # keyring, jeepney and what they stand on
+PLAIN = re.compile(r"LICENSE|__main__\.py|rulith/base/importer\.py|rulith/examples/.+")  # what runs first, and what people copy
 
 SHIPPED_SUFFIXES = {".py", ".json", ".html", ".css", ".js", ".svg", ".png", ".ico", ".txt", ".md", ".webmanifest"}
 SHIPPED_PROTOCOL = (*generate.BUNDLES, "codes.json", "board-words.json", "capability.schema.json",
@@ -211,8 +225,40 @@ def _untype(tree: ast.AST, lines: list[bytes]) -> None:
         lines[line] = lines[line][:first] + lines[line][last:]
 
 
+def _unprose(tree: ast.AST, lines: list[bytes]) -> None:
+    """Empty the docstrings, in `lines` and in `tree` alike."""
+    for node in _docstrings(tree):
+        first, last = node.lineno - 1, node.end_lineno - 1
+        rest = lines[last][node.end_col_offset:]
+        lines[first] = lines[first][:node.col_offset] + b'""' + rest
+        lines[first + 1:last + 1] = [b""] * (last - first)
+        node.value, node.kind = "", None
+
+
+def _tightened(tree: ast.AST, lines: list[str]) -> list[str]:
+    """The lines without comments, with one blank for each level and one more where a statement goes on."""
+    within_text = {row for node in ast.walk(tree) if isinstance(node, (ast.Constant, ast.JoinedStr))
+                   for row in range(node.lineno + 1, node.end_lineno + 1)}
+    kept, level, begins, levels = list(lines), 0, True, {}
+    for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline):
+        row, column = token.start
+        if token.type == tokenize.COMMENT:
+            if row > 2:  # the first two lines may name a shell or a coding
+                kept[row - 1] = kept[row - 1][:column].rstrip()
+        elif token.type in (tokenize.INDENT, tokenize.DEDENT):
+            level += 1 if token.type == tokenize.INDENT else -1
+        elif token.type == tokenize.NEWLINE:
+            begins = True
+        elif token.type not in (tokenize.NL, tokenize.ENDMARKER):
+            levels.setdefault(row, level if begins else level + 1)
+            begins = False
+    for row in levels.keys() - within_text:
+        kept[row - 1] = " " * levels[row] + kept[row - 1].lstrip(" \t\f")
+    return kept
+
+
 def slim(source: bytes, where: str, *, untyped: bool = False) -> bytes:
-    """Source without comments and with empty docstrings, every line where it was.
+    """Source without comments, docstrings and deep indentation, every line where it was.
 
     Two fifths of what Python code weighs is prose and types, and both are read in the
     checkout. Licences stay beside the wheels' code; the examples, which people copy, stay
@@ -228,18 +274,8 @@ def slim(source: bytes, where: str, *, untyped: bool = False) -> bytes:
         if _program(compile(bare, where, "exec", dont_inherit=True)) != _program(compile(tree, where, "exec", dont_inherit=True)):
             raise SystemExit(f"{where}: cannot lose its types without changing")
         tree = bare
-    for node in _docstrings(tree):
-        first, last = node.lineno - 1, node.end_lineno - 1
-        rest = lines[last][node.end_col_offset:]
-        lines[first] = lines[first][:node.col_offset] + b'""' + rest
-        lines[first + 1:last + 1] = [b""] * (last - first)
-        node.value, node.kind = "", None
-    kept = [line.decode("utf-8") for line in lines]
-    for token in tokenize.generate_tokens(io.StringIO("\n".join(kept)).readline):
-        if token.type == tokenize.COMMENT and token.start[0] > 2:  # the first two lines may name a shell or a coding
-            row, column = token.start
-            kept[row - 1] = kept[row - 1][:column].rstrip()
-    small = "\n".join(kept)
+    _unprose(tree, lines)
+    small = "\n".join(_tightened(tree, [line.decode("utf-8") for line in lines]))
     if _program(compile(small, where, "exec", dont_inherit=True)) != _program(compile(tree, where, "exec", dont_inherit=True)):
         raise SystemExit(f"{where}: cannot be slimmed without changing it")
     return small.encode("utf-8")
@@ -278,8 +314,93 @@ def archive_files(found: dict[str, Path]) -> dict[str, bytes]:
         files |= tree(path, f"rulith/protocol/{name}") if path.is_dir() else {f"rulith/protocol/{name}": path.read_bytes()}
     files |= tree(ROOT / "examples", "rulith/examples")
     files["LICENSE"] = (ROOT / "LICENSE").read_bytes()
-    files["__main__.py"] = files["rulith/__main__.py"]
+    files["__main__.py"] = files.pop("rulith/__main__.py")
+    files["certifi/cacert.pem"] = der(files["certifi/cacert.pem"])
     return files
+
+
+def der(pem: bytes) -> bytes:
+    """The certificates of a PEM file, end to end; the importer tells them as PEM again."""
+    found = re.findall(rb"-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----", pem, re.DOTALL)
+    return b"".join(base64.b64decode(text) for text in found)
+
+
+def group_of(name: str) -> str:
+    """The group whose stream holds the file; "." for an entry of its own."""
+    if PLAIN.fullmatch(name):
+        return "."
+    top, *rest = name.split("/")
+    if top == "rulith":
+        room = rest[0] if len(rest) > 1 else "base"
+        return next((group for group, rooms in GROUPS.items() if room in rooms.split()), room)
+    if top.endswith(".dist-info"):
+        return "about"
+    return next((group for group, tops in LIBRARIES.items() if top in tops.split()), OTHER_LIBRARIES)
+
+
+def packed(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The entries of the zip: what stays by itself, one stream for each group, and the index of all."""
+    entries, streams, index = {}, {}, {}
+    for name in sorted(files):
+        group = group_of(name)
+        index.setdefault(group, []).append(f"{len(files[name])} {name}\n")
+        if group == ".":
+            entries[name] = files[name]
+        else:
+            streams.setdefault(group, []).append(files[name])
+    entries |= {f"packed/{group}": b"".join(parts) for group, parts in streams.items()}
+    entries["packed/index"] = "".join(f"{group}\n{''.join(rows)}" for group, rows in sorted(index.items())).encode()
+    return entries
+
+
+def contents(archive_path: Path) -> list[tuple[str, str, bytes]]:
+    """(group, path, bytes) of every file in a built archive, as its importer tells them.
+
+    SystemExit when the archive and its index differ.
+    """
+    from rulith.base.packed import pem_text
+
+    found, left = [], {}
+    with zipfile.ZipFile(archive_path) as pyz:
+        for info in pyz.infolist():
+            left[info.filename] = pyz.read(info)
+    group = ""
+    for line in left.pop("packed/index").decode("utf-8").splitlines():
+        size, blank, name = line.partition(" ")
+        if not blank:
+            group = line
+            continue
+        place = name if group == "." else f"packed/{group}"
+        data, left[place] = left[place][:int(size)], left[place][int(size):]
+        if len(data) != int(size):
+            raise SystemExit(f"{archive_path}: {name} has {len(data)} bytes, its index says {size}")
+        found.append((group, name, pem_text(data) if name.endswith(".pem") else data))
+        if not left[place] and group == ".":
+            del left[place]
+    beside = sorted(place for place, data in left.items() if data or not place.startswith("packed/"))
+    if beside:
+        raise SystemExit(f"{archive_path}: not in its index: {', '.join(beside)}")
+    return found
+
+
+def listing(archive_path: Path) -> int:
+    rows = contents(archive_path)
+    for group, name, data in sorted(rows, key=lambda row: row[1]):
+        print(f"{hashlib.sha256(data).hexdigest()} {len(data):>8} {group:<10} {name}")
+    return 0
+
+
+def unpack(archive_path: Path, folder: Path) -> int:
+    """Write every file of the archive below `folder`, which must be new or empty."""
+    if folder.exists() and any(folder.iterdir()):
+        raise SystemExit(f"{folder} is not empty")
+    for _, name, data in contents(archive_path):
+        place = folder / name
+        if folder.resolve() not in place.resolve().parents:
+            raise SystemExit(f"{archive_path}: {name} would lie outside {folder}")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(data)
+    return 0
 
 
 def archive(files: dict[str, bytes]) -> bytes:
@@ -317,7 +438,7 @@ def build(out: Path, folder: Path | None) -> Path:
     stale = [name for name in generate.BUNDLES if not bundle_is_fresh(name)]
     if stale:
         raise SystemExit(f"{', '.join(stale)}: protocol/ has changed since; run build_pyz.py --generate")
-    data = archive(archive_files(wheels(folder)))
+    data = archive(packed(archive_files(wheels(folder))))
     if len(data) > SIZE_BYTES_MAX:
         raise SystemExit(f"the archive has {len(data)} bytes, over the limit of {SIZE_BYTES_MAX}")
     identity = {
@@ -444,6 +565,8 @@ def main() -> int:
     act.add_argument("--check", action="store_true")
     act.add_argument("--generate", action="store_true")
     act.add_argument("--pin", action="store_true")
+    act.add_argument("--list", nargs="?", type=Path, const=True, metavar="FILE")
+    act.add_argument("--unpack", nargs="+", type=Path, metavar=("DIR", "FILE"))
     act.add_argument("--start", nargs=argparse.REMAINDER, metavar="...")
     act.add_argument("--test", nargs=argparse.REMAINDER, metavar="...")
     given = ask.parse_args()
@@ -459,6 +582,10 @@ def main() -> int:
         return 0
     if given.pin:
         return pin(ROOT)
+    if given.list is not None:
+        return listing(given.out if given.list is True else given.list)
+    if given.unpack is not None:
+        return unpack(given.unpack[1] if given.unpack[1:] else given.out, given.unpack[0])
     pyz = build(given.out, given.wheels)
     return start(pyz, given.start) if given.start is not None else 0
 

@@ -11,83 +11,27 @@ if sys.version_info < (3, 10):
     sys.exit("rulith needs Python 3.10 or newer; this is %d.%d." % sys.version_info[:2])
 
 
-def _code_folder(archive):
-    """Where compiled modules of a content-addressed copy are kept: beside it. None for any other archive.
+def _unpack():
+    """Install the importer that reads packed/ in the archive, and return it; None outside one.
 
-    The copy's name is the digest of its bytes, so what is kept never goes stale.
+    It lies there as text, because nothing can be imported before it: rulith/base/importer.py.
     """
     import os
 
-    folder, name = os.path.split(os.path.abspath(archive))
-    stem = name[:64]
-    if name != stem + ".pyz" or len(stem) != 64 or stem.strip("0123456789abcdef") or sys.flags.optimize:
+    entries = getattr(__spec__, "loader", None)
+    if getattr(entries, "archive", None) is None:
         return None
-    return os.path.join(folder, stem + "." + sys.implementation.cache_tag)
+    place = os.path.join(entries.archive, "rulith", "base", "importer.py")
+    try:
+        listed = entries.get_data(os.path.join(entries.archive, "packed", "index"))
+    except OSError:
+        return None  # a zip of the plain files: the stock importer is slower and as good
+    space = {"__name__": "rulith.base.importer", "__file__": place}
+    exec(compile(entries.get_data(place), place, "exec"), space)
+    return space["install"](entries, listed.decode("utf-8"))
 
 
-def _load_fast():
-    """Let modules be read from the archive once instead of twice, and compiled once per copy.
-
-    zipimport compiles a whole source only to answer get_filename(); this answers from the
-    directory it already holds. Outside an archive there is nothing to do.
-    """
-    import marshal
-    import os
-    import zipimport
-    from importlib.util import MAGIC_NUMBER
-
-    archive = getattr(getattr(__spec__, "loader", None), "archive", None)
-    if archive is None:
-        return
-    folder = _code_folder(archive)
-
-    def keep(path, code):
-        spare = "%s.%d" % (path, os.getpid())
-        try:
-            if not os.path.isdir(folder):
-                os.mkdir(folder, 0o700)
-            with open(spare, "wb") as file:
-                file.write(MAGIC_NUMBER + marshal.dumps(code))
-            os.replace(spare, path)
-        except OSError:
-            pass  # a home that cannot be written is no reason not to run
-
-    class SourceImporter(zipimport.zipimporter):
-        def get_filename(self, name):
-            inside = self.prefix + name.rpartition(".")[2]
-            return archive + os.sep + inside + (os.sep + "__init__.py" if self.is_package(name) else ".py")
-
-        def get_code(self, name):
-            if folder is None:
-                return super().get_code(name)
-            path = os.path.join(folder, name + ".pyc")
-            try:
-                with open(path, "rb") as file:
-                    kept = file.read()
-                if kept.startswith(MAGIC_NUMBER):
-                    return marshal.loads(kept[len(MAGIC_NUMBER) :])
-            except (OSError, ValueError, EOFError, TypeError):
-                pass  # absent, or cut by a crash: the source is always there
-            code = super().get_code(name)
-            if not sys.dont_write_bytecode:
-                keep(path, code)
-            return code
-
-    def hook(path):
-        if path == archive or path.startswith(archive + os.sep):
-            return SourceImporter(path)
-        raise ImportError(path)
-
-    sys.path_hooks.insert(0, hook)
-    for path in list(sys.path_importer_cache):
-        if path == archive or path.startswith(archive + os.sep):
-            del sys.path_importer_cache[path]
-
-
-try:
-    _load_fast()
-except (AttributeError, ImportError, TypeError):
-    pass  # the stock importer is slower and as good
+_PACKED = _unpack()
 
 # The word on the command line and the door it opens; every door has main(argv) -> exit code.
 DOORS = {
@@ -124,6 +68,8 @@ def _open(word, argv):
         refusal = Refused("not_built", what="`rulith %s`" % word, instead=usage.INSTEAD.get(word, usage.INSTEAD[""]))
         sys.stderr.write(refusal.teaching + "\n")
         return EXIT_USAGE
+    if _PACKED is not None:
+        _PACKED.forget_texts()
     return door.main(argv)
 
 

@@ -14,7 +14,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-ARMING = "    import halting\n    halting.arm()\n"
+ARMING = " import halting\n halting.arm()\n"     # the build leaves one blank for each level
 
 MODULE = '''
 import json, os, signal, sys, time
