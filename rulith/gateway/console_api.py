@@ -34,15 +34,10 @@ COOKIE, TOKEN_HEADER = "rulith_console", "x-rulith-console"
 CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 # address under /console/ -> (place under ui_static, media type); nothing else is served
+_SCRIPTS = ("console", "views", "admin", "cases", "setup", "constitution", "lists", "people", "places", "proof", "unknown")
 FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": ("console/index.html", "text/html; charset=utf-8"),
-         "console.js": ("console/console.js", "text/javascript; charset=utf-8"),
-         "views.js": ("console/views.js", "text/javascript; charset=utf-8"),
-         "admin.js": ("console/admin.js", "text/javascript; charset=utf-8"),
-         "cases.js": ("console/cases.js", "text/javascript; charset=utf-8"),
-         "setup.js": ("console/setup.js", "text/javascript; charset=utf-8"),
-         "constitution.js": ("console/constitution.js", "text/javascript; charset=utf-8"),
-         "console.css": ("console/console.css", "text/css; charset=utf-8"),
-         "icon.svg": ("icon.svg", "image/svg+xml")}
+         **{f"{name}.js": (f"console/{name}.js", "text/javascript; charset=utf-8") for name in _SCRIPTS},
+         "console.css": ("console/console.css", "text/css; charset=utf-8"), "icon.svg": ("icon.svg", "image/svg+xml")}
 
 # route -> its body's members (text each, unless named in _WHOLE); a question mark marks what may be left out
 ACTS = {"decide": ("id", "verdict", "argumentDigest", "reason?"), "reconcile": ("agentId", "ordinal", "outcome", "reason", "argumentDigest"),

@@ -143,7 +143,18 @@ def test_a_long_list_is_drawn_in_parts_and_an_unknown_case_is_said(play, kit):
         assert (await page.locator("a.row strong").first.inner_text()) == "job-52"
         await page.click("#older")
         await page.wait_for_selector("a.row strong:text('job-00')")
-        assert await page.locator("#older").count() == 0
+        assert await page.locator("a.row").count() == 3 and await page.locator("#older").count() == 0
+        await page.reload()                                              # the address names the page
+        await page.wait_for_selector("a.row strong:text('job-02')")
+        await page.click("#newest")
+        await page.wait_for_selector("a.row strong:text('job-52')")
+        await page.fill("#find", "JOB-1")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("a.row:nth-of-type(1) strong:text('job-19')")
+        assert await page.locator("a.row").count() == 10
+        await page.fill("#find", "no such job")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("text=No such Case has “no such job”")
         await page.goto(f"http://127.0.0.1:{world.port}/console/#cases/{world.profile.agent_id}/case_none")
         await page.wait_for_selector(".problem:has-text(\"unknown_case\")")
 

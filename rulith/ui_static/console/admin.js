@@ -28,7 +28,7 @@ export function section(id, state, work, set, act) {
 }
 
 /** A secret that is shown this one time. */
-function once(secret, set) {
+export function once(secret, set) {
   const text = secret.lines.join("\n");
   return h("section", { class: "card", "aria-labelledby": "once" },
     h("h2", { id: "once" }, secret.title),

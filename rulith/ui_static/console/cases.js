@@ -1,20 +1,10 @@
-// The section of Cases: the list, and one Case with what it lacks, what was tried, and how a person holds or ends it. Draws; fetches nothing.
-import { field, h, nameOf, when } from "./views.js";
-
-export const PAGE_ROWS = 50;
-
-/** What the address asks for below #cases: {show, agent, id}. */
-export function asked(parts) {
-  if (parts.length === 2) return { show: "", agent: parts[0], id: parts[1] };
-  return { show: parts[0] === "closed" ? "closed" : "live", agent: "", id: "" };
-}
-
-/** The read that draws it. */
-export const readOf = ({ show, agent, id }, work) => (id ? `case?${new URLSearchParams({ agent, case: id })}` : `cases?${new URLSearchParams({ show, limit: work.casesLimit || PAGE_ROWS })}`);
+// One Case: what it lacks and rests on, what was tried, and how a person holds or ends it. Draws; fetches nothing.
+import { proofTree } from "./proof.js";
+import { field, h, nameOf, only, when } from "./views.js";
 
 export const addressOf = (row) => `#cases/${encodeURIComponent(row.agentId)}/${encodeURIComponent(row.caseId)}`;
 
-const keyText = (row) => Object.values(row.businessKey || {}).map(String).join(" ") || row.caseId;
+export const keyText = (row) => Object.values(row.businessKey || {}).map(String).join(" ") || row.caseId;
 const keyNamed = (row) => Object.entries(row.businessKey || {}).map(([name, value]) => `${name} ${value}`).join(", ") || "no key";
 const short = (name) => String(name).split(".").pop();
 const MARK = {
@@ -23,53 +13,30 @@ const MARK = {
   refused: ["is-bad", "✕ refused"], unknown: ["is-unknown", "? unknown"],
 };
 
-function mark(state) {
+export function mark(state) {
   const [mood, words] = MARK[state] || ["quiet", `– ${String(state).replaceAll("_", " ")}`];
   return h("span", { class: mood }, words);
 }
 
 const FOR_A_PERSON = ["waiting_for_decision", "needs_person"];
-const stateOf = (row) => (row.status === "closed" ? row.disposition : row.status === "paused" ? "paused" : FOR_A_PERSON.includes(row.waits) ? row.waits : row.status);
-
-// --- the list ------------------------------------------------------------------------------
-
-export function cases(place, state, work, set, act) {
-  return place.id ? one(place, state, act) : list(place, state, work, set);
-}
-
-function list(place, state, work, set) {
-  const found = state.caseList;
-  if (!found || found.show !== place.show) return [h("p", { class: "quiet", role: "status" }, "Loading the Cases…")];
-  const more = Math.min(found.total, found.most);
-  const filter = (show, words) => h("a", { href: show === "live" ? "#cases" : "#cases/closed", "aria-current": show === found.show ? "page" : null }, `${words} ${found.counts[show].toLocaleString("en")}`);
-  return h("section", { "aria-labelledby": "cases" },
-    h("h2", { id: "cases" }, "Cases"),
-    h("div", { class: "filter", role: "group", "aria-label": "Which Cases" }, filter("live", "Live"), filter("closed", "Closed")),
-    found.rows.length ? h("ul", {}, found.rows.map((row) => listed(row, state)))
-      : h("p", { class: "quiet" }, found.show === "live" ? "No Case is live. An Agent opens one; here it is held or ended." : "No Case has closed yet."),
-    found.total > found.rows.length ? h("p", { class: "quiet" }, `Showing ${found.rows.length} of ${found.total.toLocaleString("en")}, newest first.${found.rows.length >= found.most ? " Older ones are reached by their address." : ""}`) : null,
-    found.rows.length < more ? h("div", { class: "buttons" }, h("button", { type: "button", id: "older", onclick: () => set({ casesLimit: (work.casesLimit || PAGE_ROWS) + PAGE_ROWS }, [], true) }, "Show older Cases")) : null);
-}
-
-const listed = (row, state) => h("li", {}, h("a", { class: "row", href: addressOf(row), id: `case-${row.caseId}` },
-  h("span", { class: "grow" }, h("strong", {}, keyText(row)), " ", h("span", { class: "quiet" }, `${row.caseType} · ${nameOf(state.agents, row.agentId)}`)),
-  mark(stateOf(row)), when(row.closedAt || row.openedAt, state.now)));
+export const stateOf = (row) => (row.status === "closed" ? row.disposition : row.status === "paused" ? "paused" : FOR_A_PERSON.includes(row.waits) ? row.waits : row.status);
 
 // --- one Case ------------------------------------------------------------------------------
 
-function one(place, state, act) {
+export function one(place, state, work, set, act, ask) {
   const back = h("p", { class: "back" }, h("a", { href: "#cases" }, "← All Cases"));
   const detail = state.caseDetail;
-  if (state.caseProblem && state.caseProblem.id === place.id) return [back, h("div", { class: "problem", role: "alert" }, h("p", {}, state.caseProblem.teaching), h("p", { class: "mono quiet" }, state.caseProblem.errorCode))];
+  if (state.problem) return [back, h("div", { class: "problem", role: "alert" }, h("p", {}, state.problem.teaching), h("p", { class: "mono quiet" }, state.problem.errorCode))];
   if (!detail || detail.case.caseId !== place.id) return [back, h("p", { class: "quiet", role: "status" }, "Loading the Case…")];
   const row = { ...detail.case, agentId: detail.agentId, waits: detail.waits && detail.waits.state };
   const live = row.status !== "closed";
-  return [back, heading(row, detail, state), holds(row, state, act),
+  const proof = proofOf(detail, work, set, ask);
+  return [back, heading(row, detail, state), only(state, "operator", holdsOf(row, state, act)),
     live && detail.waits ? openCall(detail, state, act) : null,
-    goals(detail), missing(detail),
+    goals(detail, proof), missing(detail), facts(detail, proof),
     live ? tried(detail, state) : null,
     calls(detail, state),
-    live ? [hold(row, act), end(row, detail, act)] : null];
+    live ? only(state, "operator", hold(row, act), end(row, detail, act)) : null];
 }
 
 function heading(row, detail, state) {
@@ -96,9 +63,9 @@ function openCall({ waits }, state, act) {
     h("h3", { id: "open-call" }, "A call of this Case is open"),
     h("p", {}, h("code", {}, short(waits.action || waits.label)), ` · ${waits.state.replaceAll("_", " ")}, since `, when(waits.since, state.now), ". The Case can end once it is settled."),
     h("p", {}, DO_FIRST[waits.next]),
-    waits.next === "withdraw" ? [field(id, "Why it is withdrawn", { rows: "2" }), h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => act("withdraw-call",
-      { agentId: waits.agentId, ordinal: waits.ordinal, reason: document.getElementById(id).value }, "Withdrawn. Nothing was run.") }, "Withdraw this call"))]
-      : waits.next !== "wait" ? h("p", {}, h("a", { href: "#decisions" }, waits.next === "decide" ? "Go to the decision" : "Go and settle it")) : null);
+    waits.next === "withdraw" ? only(state, "operator", field(id, "Why it is withdrawn", { rows: "2" }), h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => act("withdraw-call",
+      { agentId: waits.agentId, ordinal: waits.ordinal, reason: document.getElementById(id).value }, "Withdrawn. Nothing was run.") }, "Withdraw this call")))
+      : waits.next !== "wait" ? h("p", {}, h("a", { href: waits.next === "decide" ? "#decisions" : `#unknown/${encodeURIComponent(waits.agentId)}/${waits.ordinal}` }, waits.next === "decide" ? "Go to the decision" : "Go and settle it")) : null);
 }
 
 /** An atom without its Capability's name; the whole of it goes into the title. */
@@ -110,12 +77,34 @@ function lack(gap) {
     gap.via && gap.via.length ? h("p", { class: "quiet" }, `Could come from ${gap.via.map(short).join(", ")}.`) : null];
 }
 
-function goals(detail) {
+/** Draws the way to one fact's proof, and the proof once it was asked for. */
+function proofOf(detail, work, set, ask) {
+  const key = (id) => `${detail.case.caseId} ${id}`;
+  return (id, words, query) => {
+    const node = (work.proofs || {})[key(id)];
+    if (node) return [h("div", { class: "buttons" }, h("button", { type: "button", class: "plain", "aria-label": `Put the proof of ${words} away`, onclick: () => set({ proofs: { ...work.proofs, [key(id)]: null } }) }, "Put the proof away")), proofTree(node)];
+    return h("div", { class: "buttons" }, h("button", { type: "button", class: "plain", "aria-label": `Show the proof of ${words}`, onclick: async () => {
+      const answer = await ask(`proof?${new URLSearchParams({ agent: detail.agentId, case: detail.case.caseId, ...query })}`);
+      if (answer) set({ proofs: { ...work.proofs, [key(id)]: answer.proof } });
+    } }, "Show the proof"));
+  };
+}
+
+const FACTS_SHOWN = 50;
+
+function facts(detail, proof) {
+  const rows = detail.facts || [];
+  return h("details", { id: `facts-${detail.case.caseId}`, class: "rest" }, h("summary", {}, `Facts of this Case (${rows.length})`),
+    h("ul", {}, rows.slice(0, FACTS_SHOWN).map((row) => h("li", { class: "item" }, atomText(row.text || row.id), h("span", { class: "tier" }, ` ${row.tier || ""}`), proof(row.id, row.text || row.id, { id: row.id })))),
+    rows.length > FACTS_SHOWN ? h("p", { class: "quiet" }, `Showing ${FACTS_SHOWN} of ${rows.length}; the Agent's own page shows the others, and so does the receipt once the Case is closed.`) : null);
+}
+
+function goals(detail, proof) {
   const certified = detail.case.certified;
   return h("section", { "aria-labelledby": "goals" }, h("h2", { id: "goals" }, "Goals"),
     h("p", {}, h("span", { class: certified ? "is-done" : "quiet" }, certified ? "● certified" : "○ not certified")),
     detail.tree.length ? h("ul", { class: "inner" }, detail.tree.map((leaf) => h("li", { "data-met": String(leaf.met) }, h("span", { class: leaf.met ? "is-done" : "quiet" }, leaf.met ? `● met, ${leaf.tier}` : "○ open"), ` ${leaf.goal}`,
-      leaf.met ? null : leaf.lacks ? h("p", { class: "quiet" }, leaf.lacks) : leaf.gap ? lack(leaf.gap) : null))) : h("p", { class: "quiet" }, "No goal was declared."));
+      leaf.met ? proof(leaf.node, leaf.goal, { atom: JSON.stringify({ predicate: "acceptance_met", args: { node: leaf.node } }) }) : leaf.lacks ? h("p", { class: "quiet" }, leaf.lacks) : leaf.gap ? lack(leaf.gap) : null))) : h("p", { class: "quiet" }, "No goal was declared."));
 }
 
 /** What stands in the way beside the goals themselves. */
@@ -136,7 +125,7 @@ const calls = (detail, state) => h("section", { "aria-labelledby": "calls" }, h(
     h("span", { class: "grow", title: row.label }, h("code", {}, row.action ? short(row.action) : row.tool), row.summary || row.reason ? h("p", { class: "quiet" }, row.reason || row.summary) : null),
     mark(row.state), when(row.at, state.now)))) : h("p", { class: "quiet" }, "None."));
 
-function holds(row, state, act) {
+export function holdsOf(row, state, act) {
   return row.holds.map((each) => {
     const id = `lift-${each.hold}-${row.caseId}`;
     return h("section", { class: "card", "aria-label": `Hold by ${each.hold}` },

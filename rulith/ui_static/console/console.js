@@ -1,15 +1,21 @@
 // The person's Console: one state, drawn whole. The token that proves a sign-in lives in this page's memory only.
-import { SECTIONS, section } from "./admin.js";
-import { asked, cases, readOf } from "./cases.js";
-import { console_, h, problem, signIn } from "./views.js";
+import { SECTIONS, once, section } from "./admin.js";
+import { one } from "./cases.js";
+import { caseList, holds, ledger, receipts } from "./lists.js";
+import { people, ways } from "./people.js";
+import { oneCase, place, readOf, shownCases } from "./places.js";
+import { unknown } from "./unknown.js";
+import { console_, h, only, problem } from "./views.js";
 
 const REFRESH_MS = 5000;
-const CASE_ACTS = { "close-case": true, "hold-case": true, "lift-hold": true, "withdraw-call": true };     // they use up the reason that was typed
+const USED_UP = ["close-case", "hold-case", "lift-hold", "withdraw-call", "reconcile"];      // they use up the reason that was typed
 const KEPT = "textarea, select, input:not([type=password]):not([type=file])";
 const main = document.getElementById("main");
 const session = document.getElementById("session");
 const said = document.getElementById("said");
 const out = document.getElementById("sign-out");
+const afresh = document.getElementById("afresh");
+const again = document.getElementById("again");
 const nav = document.getElementById("sections");
 let state = { passphraseSet: false, signedIn: false };
 let work = {};                                        // what the person has begun: a checked file, a secret shown once
@@ -22,44 +28,51 @@ async function call(route, body) {
   return answer.json();
 }
 
-const parts = () => window.location.hash.slice(1).split("/").filter(Boolean).map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
-
-/** The section that the address names. */
-function place() {
-  const [named] = parts();
-  return SECTIONS.some((row) => row.id === named) ? named : "decisions";
-}
-
-/** Which Cases, or which one, the address names below #cases. */
-const askedCases = () => asked(parts().slice(1));
-
 function drawSections() {
-  const waiting = state.signedIn ? state.decisions.filter((row) => row.state === "pending").length + state.needsPerson.length : 0;
+  const waits = state.signedIn ? { decisions: state.decisions.filter((row) => row.state === "pending").length, unknown: state.needsPerson.length } : {};
+  const here = place().id;
   nav.hidden = !state.signedIn;
-  nav.replaceChildren(...SECTIONS.map((row) => h("a", { href: `#${row.id}`, "aria-current": place() === row.id ? "page" : null },
-    row.words, row.id === "decisions" && waiting ? h("span", { class: "count" }, ` ${waiting}`) : null)));
+  const groups = [...new Set(SECTIONS.map((row) => row.group))];
+  nav.replaceChildren(...groups.map((group) => h("div", { class: "group" }, h("p", { class: "quiet" }, group), SECTIONS.filter((row) => row.group === group).map((row) =>
+    h("a", { href: `#${row.id}`, "aria-current": here === row.id ? "page" : null }, row.words, waits[row.id] ? h("span", { class: "count" }, ` ${waits[row.id]}`) : null)))));
 }
 
 /** Without what only moves with time: a lease that is renewed changes nothing on the page. */
 const still = (admin) => admin && { ...admin, connections: admin.connections.map((row) => ({ ...row, line: row.line.state })) };
+const DRAWN_FROM = { cases: ["caseList", "caseDetail"], holds: ["caseList"], receipts: ["caseList"], ledger: ["ledger"], people: ["people"], unknown: ["unknown", "needsPerson"] };
 
 function shown() {
-  if (!state.signedIn) return `out${state.passphraseSet}`;
-  if (place() === "cases") return JSON.stringify([askedCases(), state.caseList, state.caseDetail, state.caseProblem]);
-  if (place() !== "decisions") return JSON.stringify([place(), still(state.admin)]);
-  return JSON.stringify([state.decisions, state.needsPerson, state.connections.map((row) => [row.id, row.line.state, row.leaseLeftS > 0])]);
+  if (!state.signedIn) return `out${state.passphraseSet}${state.nameNeeded}${window.location.hash}`;
+  const { id } = place();
+  const from = id === "decisions" ? [state.decisions, state.needsPerson, state.ableToDecide, state.connections.map((row) => [row.id, row.line.state, row.leaseLeftS > 0])]
+    : DRAWN_FROM[id] ? DRAWN_FROM[id].map((name) => state[name]) : [still(state.admin)];
+  return JSON.stringify([window.location.hash, state.person, state.problem, from]);
 }
 
 function content() {
-  if (!state.signedIn) return signIn(state.passphraseSet, act);
-  if (place() === "cases") return cases(askedCases(), state, work, set, act);
-  return place() === "decisions" ? console_(state, act) : section(place(), state, work, set, act);
+  const at = place();
+  if (!state.signedIn) return ways(state, at.isInvited, act);
+  const secret = work.once && DRAWN_FROM[at.id] ? once(work.once, set) : null;
+  if (at.id === "decisions") return console_(state, act);
+  if (at.id === "cases") return oneCase(at) ? one(oneCase(at), state, work, set, act, ask) : caseList(shownCases(at), at.query, state);
+  if (at.id === "unknown") return unknown({ agent: at.parts[0], ordinal: at.parts[1] }, state, work, set, act);
+  if (at.id === "holds") return holds(at.query, state, act);
+  if (at.id === "receipts") return receipts(at.query, state, work, set, ask);
+  if (at.id === "ledger") return ledger(at.parts[0], at.query, state, work, set, ask);
+  if (at.id === "people") return [secret, people(state, work, set, act)];
+  return only(state, at.needs, section(at.id, state, work, set, act));
+}
+
+function drawSession() {
+  const minutes = Math.max(1, Math.ceil(state.freshForS / 60));
+  session.textContent = state.signedIn ? `${state.person.name} · ${state.person.role} · ${state.freshForS ? `may act for ${minutes} more min` : "may read; to act, sign in again"}` : "Not signed in";
+  out.hidden = !state.signedIn;
+  afresh.hidden = !state.signedIn || state.freshForS > 60;
 }
 
 /** A person who is typing keeps what they typed: the page is drawn again only when what it shows changed. */
 function draw(force = false, blank = []) {
-  session.textContent = state.signedIn ? `Signed in for ${Math.max(1, Math.ceil(state.freshForS / 60))} more min` : "Not signed in";
-  out.hidden = !state.signedIn;
+  drawSession();
   drawSections();
   const now = shown();
   if (!force && now === drawn) return;
@@ -74,8 +87,8 @@ function draw(force = false, blank = []) {
     else if (el && value) el.value = value;
   }
   for (const [id, open] of unfolded) { const el = document.getElementById(id); if (el) el.open = open; }
-  const again = focused && document.getElementById(focused);
-  if (again) again.focus(); else if (!state.signedIn) { const first = main.querySelector("[autofocus]"); if (first) first.focus(); }
+  const same = focused && document.getElementById(focused);
+  if (same) same.focus({ preventScroll: true }); else if (!state.signedIn) { const first = main.querySelector("[autofocus]"); if (first) first.focus(); }
 }
 
 /** Change what the person has begun, and draw; fields named in `blank` lose what was typed; `again` reads it anew. */
@@ -91,34 +104,72 @@ function take(answer) {
   if (answer.token) token = answer.token;
 }
 
-/** The answer of one act, or null after saying why it was refused. */
-async function act(route, body, words = "") {
-  said.textContent = "";
-  main.querySelector(".problem")?.remove();
-  let answer;
-  try { answer = await call(route, body); } catch { answer = { ok: false, errorCode: "unreachable", teaching: "The gateway does not answer. Nothing is known to have been recorded; look again when it does." }; }
-  if (answer.ok) {
-    take(answer);
-    if (place() === "cases") await read().catch(() => {});
-    draw(true, route in CASE_ACTS ? [...main.querySelectorAll("textarea")].map((el) => el.id) : []);
-    said.textContent = answer.result && answer.result.warning ? answer.result.warning : words;
-    if (route === "sign-in" || route === "setup") load();
-    return answer;
-  }
-  if (answer.errorCode === "sign_in_required") { state = { ...state, signedIn: false }; draw(true); }
+/** Why something was refused, above the page. */
+function refused(answer) {
+  main.querySelector(".problem.said")?.remove();
   const why = problem(answer.errorCode, answer.teaching);
+  why.classList.add("said");
   main.prepend(why);
   why.scrollIntoView({ block: "nearest" });
   return null;
 }
 
+const SILENT = { ok: false, errorCode: "unreachable", teaching: "The gateway does not answer. Nothing is known to have been recorded; look again when it does." };
+
+/** The answer of one act, or null after saying why it was refused. */
+async function act(route, body, words = "") {
+  said.textContent = "";
+  main.querySelector(".problem.said")?.remove();
+  const answer = await call(route, body).catch(() => SILENT);
+  if (answer.ok) {
+    take(answer);
+    await read().catch(() => {});
+    draw(true, USED_UP.includes(route) ? [...main.querySelectorAll("textarea")].map((el) => el.id) : []);
+    said.textContent = answer.result && answer.result.warning ? answer.result.warning : words;
+    if (["sign-in", "setup", "accept"].includes(route)) { if (place().isInvited) window.location.hash = ""; load().catch(() => {}); }
+    return answer;
+  }
+  if (answer.errorCode === "sign_in_required" && state.signedIn) { ask("state"); return openAgain(); }
+  return refused(answer);
+}
+
+/** The answer of one read, or null after saying why there is none. */
+async function ask(route) {
+  const answer = await call(route).catch(() => SILENT);
+  if (!answer.ok) return refused(answer);
+  if (route === "state") { take(answer); draw(); }
+  return answer;
+}
+
+/** Fifteen minutes are over: the passphrase again, and what was typed on the page stays. */
+function openAgain() {
+  again.querySelector(".problem")?.remove();
+  if (!again.open) again.showModal();
+  again.querySelector("input").focus();
+  return null;
+}
+
+again.querySelector("form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const answer = await call("sign-in", { name: state.person.name, passphrase: event.target.elements["again-passphrase"].value }).catch(() => SILENT);
+  event.target.reset();
+  again.querySelector(".problem")?.remove();
+  if (!answer.ok) { again.querySelector("form").prepend(problem(answer.errorCode, answer.teaching)); return; }
+  take(answer);
+  again.close();
+  draw();
+  said.textContent = "Signed in again. Press the button once more: nothing has been done yet.";
+});
+again.querySelector("button[type=button]").addEventListener("click", () => again.close());
+
 /** What only the section on the page needs. */
 async function read() {
-  if (!state.signedIn || place() === "decisions") return;
-  const wanted = askedCases();
-  const answer = await call(place() === "cases" ? readOf(wanted, work) : "admin");
-  if (answer.ok) take({ ...answer, caseProblem: null });
-  else if (place() === "cases") take({ caseProblem: { ...answer, id: wanted.id } });
+  const route = state.signedIn ? readOf(place()) : "";
+  if (!route) { state.problem = null; return; }
+  const answer = await call(route);
+  if (route !== readOf(place())) return;               // the person has gone on meanwhile
+  if (answer.ok) take({ ...answer, problem: null });
+  else take({ problem: { errorCode: answer.errorCode, teaching: answer.teaching } });
 }
 
 async function load() {
@@ -132,6 +183,13 @@ async function refresh() {
   window.setTimeout(refresh, REFRESH_MS);
 }
 
-window.addEventListener("hashchange", () => { said.textContent = ""; draw(true); main.focus({ preventScroll: true }); load().catch(() => {}); });
-out.addEventListener("click", async () => { await call("sign-out", {}); token = ""; work = {}; state = { passphraseSet: state.passphraseSet, signedIn: false }; draw(true); });
+window.addEventListener("hashchange", () => {
+  said.textContent = "";
+  state.problem = null;
+  draw(true, [...main.querySelectorAll(KEPT)].map((el) => el.id));
+  main.focus({ preventScroll: true });
+  load().catch(() => {});
+});
+afresh.addEventListener("click", openAgain);
+out.addEventListener("click", async () => { await call("sign-out", {}); token = ""; work = {}; state = { passphraseSet: state.passphraseSet, nameNeeded: state.nameNeeded, signedIn: false }; draw(true); });
 refresh();
