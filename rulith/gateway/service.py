@@ -8,13 +8,16 @@ Source  the design's plan of parts (§1, §10).
 
 from __future__ import annotations
 
+import ssl
+import sys
 from collections.abc import Mapping
 
 from rulith import VERSION
 from rulith.base.clock import Clock
+from rulith.base.log import Log, read_log_form
 from rulith.base.ids import mint_setup_code
 from rulith.disk.home import Home
-from rulith.gateway import console_api, local_api, mcp, worker_line
+from rulith.gateway import console_api, local_api, mcp, metrics, worker_line
 from rulith.gateway.administration import Administration
 from rulith.gateway.authority import Authority
 from rulith.gateway.calls import ToolCalls
@@ -22,9 +25,11 @@ from rulith.gateway.case_acts import CaseActs
 from rulith.gateway.console_admin import ConsoleAdmin
 from rulith.gateway.console_api import Console
 from rulith.gateway.console_cases import ConsoleCases
+from rulith.gateway.front import Front
 from rulith.gateway.first_start import check_ledger_file, gateway_secrets
 from rulith.gateway.local_api import LocalApi
 from rulith.gateway.mcp import McpSurface
+from rulith.gateway.metrics import Metrics
 from rulith.gateway.people import People
 from rulith.gateway.receipts import TerminalReceipts
 from rulith.gateway.seed import seed, signing_seed
@@ -32,7 +37,6 @@ from rulith.gateway.settings import Settings, read_settings
 from rulith.gateway.signing import Signer
 from rulith.gateway.worker_line import WorkerLine
 from rulith.gateway.worker_work import WorkerWork
-from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.net.server import Server, serve
 from rulith.store.ledger import Ledger
 from rulith.wire.contract import check_arguments, mcp_contract
@@ -47,7 +51,8 @@ class Gateway:
     setup_code   the code of this run while no passphrase exists, else None
     """
 
-    def __init__(self, authority: Authority, signer: Signer, settings: Settings, home: Home, *, genesis: bool = False) -> None:
+    def __init__(self, authority: Authority, signer: Signer, settings: Settings, home: Home, *, genesis: bool = False,
+                 log: Log | None = None) -> None:
         self.authority = authority
         self.genesis = genesis
         self._code = mint_setup_code()
@@ -62,54 +67,39 @@ class Gateway:
         self.line = WorkerLine(authority, WorkerWork(authority, settled=self.calls.note_affected),
                                lease=settings.lease, poll_hold_s=settings.poll_hold_s)
         people = People(authority, self.calls, self.line)
-        self.local = LocalApi(authority, self.calls, self.line)
+        self.local = LocalApi(authority, self.calls, self.line, home.gateway)
         administration = Administration(authority, self.line, home, gateway_secrets(home), end_sessions=self.surface.end_sessions)
         cases = ConsoleCases(CaseActs(authority, self.calls, receipts), self.local)
         self.console = Console(authority, people, self.local, ConsoleAdmin(administration, self.line), cases,
                                setup_code=lambda: self.setup_code)
-        self._server: Server | None = None
+        self.log = log or Log(lambda: sys.stderr, authority.clock, role="gateway")
+        self.log.secrets.add(*gateway_secrets(home).load().values())
+        rooms = {mcp.PATH: ("mcp", self.surface, True), worker_line.PATH: ("work", self.line, True),
+                 worker_line.PATH + "/": ("work", self.line, True), console_api.PREFIX: ("console", self.console, True),
+                 local_api.PREFIX: ("local", self.local, False)}
+        self.metrics = Metrics(authority, self.line, authority.clock, home)
+        rooms[metrics.PATH] = ("metrics", self.metrics, False)
+        self._front = Front(rooms, self.metrics, authority.clock, hosts=settings.hosts, per_s=settings.requests_per_s,
+                            home_page=console_api.PREFIX, failed=lambda: authority.turns.abandon("a request failed inside"))
+        self._servers: list[Server] = []
 
     @property
     def setup_code(self) -> str | None:
         return None if self.authority.registry.is_set_up() else self._code
 
-    def _room(self, path: str):
-        if path == mcp.PATH:
-            return self.surface
-        if path == worker_line.PATH or path.startswith(worker_line.PATH + "/"):
-            return self.line
-        if path.startswith(local_api.PREFIX):
-            return self.local
-        if path.startswith(console_api.PREFIX):
-            return self.console
-        return None
-
-    def head_check(self, request: Request) -> Response | None:
-        room = self._room(request.path)
-        if room is None:
-            if request.path in ("/", "/console"):
-                return Response(302, [("location", console_api.PREFIX)])
-            return json_response(404, {"ok": False, "errorCode": "not_found", "teaching": "There is no such address on this gateway."})
-        return room.head_check(request)
-
-    async def handle(self, request: Request) -> Response | StreamResponse:
-        try:
-            return await self._room(request.path).handle(request)
-        except Exception:
-            # The server answers 500 and prints the bug; what this turn staged must not stay half done.
-            self.authority.turns.abandon("a request failed inside")
-            raise
-
-    async def listen(self, host: str, port: int) -> Server:
-        self._server = await serve(self.handle, host, port, head_check=self.head_check)
-        return self._server
+    async def listen(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> Server:
+        """Serve at one more address: plain on loopback, over `tls` anywhere. Raises Refused: port_in_use, address_unusable."""
+        address = self._front.at(loopback=tls is None)
+        server = await serve(address.handle, host, port, head_check=address.head_check, tls=tls, on_bug=self.log.bug)
+        self._servers.append(server)
+        return server
 
     async def close(self) -> None:
         """Stop answering, commit what is staged, let the ledger go."""
         self.line.close()
         self.authority.wake_all()           # held calls and polls look up, see the end and answer
-        if self._server is not None:
-            await self._server.close(drain_s=0.5)
+        for server in self._servers:
+            await server.close(drain_s=0.5)
         self.authority.close()
 
 
@@ -126,7 +116,8 @@ def open_gateway(home: Home, clock: Clock, environ: Mapping[str, str]) -> Gatewa
     try:
         authority = Authority(ledger, clock)
         genesis = seed(home, authority, environ)
-        return Gateway(authority, signer, settings, home, genesis=genesis)
+        log = Log(lambda: sys.stderr, clock, role="gateway", form=read_log_form(environ))
+        return Gateway(authority, signer, settings, home, genesis=genesis, log=log)
     except BaseException:
         ledger.close()
         raise

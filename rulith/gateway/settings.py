@@ -1,9 +1,10 @@
-"""The gateway's few settings: how long leases last and calls are held.
+"""The gateway's few settings: how long leases last and calls are held, who may ask how often under which names.
 
 Read from `gateway/settings.json` in the home, where it exists; a file that says something
 else is refused by name, never half used.
 
-Units   members end in Ms, milliseconds; fields end in _s or _ms.
+Units   members end in Ms, milliseconds; fields end in _s or _ms. requestsPerSecond is for each
+        credential, twice as many at once; hosts are values of the Host field, with the port
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from rulith.base.limits import ACTIVE_LEASE_MS, HEARTBEAT_MS, HOLD_BOUND_S, POLL
 from rulith.disk.atomic import read_json
 from rulith.wire.lease import LeasePolicy
 
-MEMBERS = ("leaseMs", "heartbeatMs", "holdMs", "pollHoldMs")
+SPANS = ("leaseMs", "heartbeatMs", "holdMs", "pollHoldMs")
+MEMBERS = (*SPANS, "requestsPerSecond", "hosts")
 MS_MAX = 3_600_000
+REQUESTS_PER_S, REQUESTS_PER_S_MAX = 1_000, 1_000_000
+HOSTS_MAX = 64
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,8 @@ class Settings:
     lease: LeasePolicy = LeasePolicy()
     hold_s: float = HOLD_BOUND_S
     poll_hold_s: float = POLL_HOLD_S
+    requests_per_s: int = REQUESTS_PER_S
+    hosts: frozenset[str] = frozenset()
 
 
 def read_settings(path: Path) -> Settings:
@@ -41,12 +47,22 @@ def read_settings(path: Path) -> Settings:
     for name, value in found.items():
         if name not in MEMBERS:
             raise refuse(f"{name!r} is not one of {', '.join(MEMBERS)}")
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MS_MAX:
+        if name in SPANS and not _is_count(value, MS_MAX):
             raise refuse(f"{name} is a whole number of milliseconds from 1 to {MS_MAX}")
+    per_s, hosts = found.get("requestsPerSecond", REQUESTS_PER_S), found.get("hosts", [])
+    if not _is_count(per_s, REQUESTS_PER_S_MAX):
+        raise refuse(f"requestsPerSecond is a whole number from 1 to {REQUESTS_PER_S_MAX}")
+    if not isinstance(hosts, list) or len(hosts) > HOSTS_MAX or not all(isinstance(host, str) and host for host in hosts):
+        raise refuse(f"hosts is a list of at most {HOSTS_MAX} names")
     lease_ms, heartbeat_ms = found.get("leaseMs", ACTIVE_LEASE_MS), found.get("heartbeatMs")
     if heartbeat_ms is None:
         heartbeat_ms = min(HEARTBEAT_MS, max(1, lease_ms // 4))
     if heartbeat_ms >= lease_ms:
         raise refuse("heartbeatMs is shorter than leaseMs")
     poll_hold_s = found["pollHoldMs"] / 1000 if "pollHoldMs" in found else min(POLL_HOLD_S, lease_ms / 3000)
-    return Settings(LeasePolicy(lease_ms, heartbeat_ms), found.get("holdMs", HOLD_BOUND_S * 1000) / 1000, poll_hold_s)
+    return Settings(LeasePolicy(lease_ms, heartbeat_ms), found.get("holdMs", HOLD_BOUND_S * 1000) / 1000, poll_hold_s,
+                    per_s, frozenset(host.lower() for host in hosts))
+
+
+def _is_count(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most

@@ -111,6 +111,7 @@ class Connection(asyncio.Protocol, Presence):
         self.http = _new_http(shared.limits)
         self.transport: asyncio.Transport = None  # type: ignore[assignment]  # set before any other call
         self.peer = ""
+        self.secure = False
         self.deadline: float | None = None
         self.task: asyncio.Task[None] | None = None
         self.request: Request | None = None      # whose body is arriving or which is being answered
@@ -134,6 +135,7 @@ class Connection(asyncio.Protocol, Presence):
         self.transport = transport  # type: ignore[assignment]
         peer = transport.get_extra_info("peername")
         self.peer = peer[0] if isinstance(peer, tuple) else ""
+        self.secure = transport.get_extra_info("ssl_object") is not None
         self.shared.connections.add(self)
         self.deadline = self.loop.time() + self.shared.limits.header_timeout_s
         if self.shared.closing:
@@ -217,7 +219,7 @@ class Connection(asyncio.Protocol, Presence):
         whole = whole_request(data, limits.header_bytes_max)
         if whole is None:
             return False
-        request = Request(whole.method, whole.target, whole.headers, peer=self.peer,
+        request = Request(whole.method, whole.target, whole.headers, peer=self.peer, secure=self.secure,
                           body_bytes_max=limits.body_bytes_max, gone=self)
         self.request, self.fast, self.idle = request, True, False
         self._hold(data[whole.end:])
@@ -255,7 +257,7 @@ class Connection(asyncio.Protocol, Presence):
         limits = self.shared.limits
         rows = list(event.headers)
         request = Request(event.method.decode("ascii"), event.target.decode("latin-1"), Headers(rows),
-                          peer=self.peer, body_bytes_max=limits.body_bytes_max, gone=self)
+                          peer=self.peer, secure=self.secure, body_bytes_max=limits.body_bytes_max, gone=self)
         self.request = request
         if event.http_version not in (b"1.1", b"1.0"):
             self._refuse(505, "this is not an HTTP/1.1 request")

@@ -76,12 +76,13 @@ class Request:
 
     body_bytes_max   a head check may raise or lower it for this request
     found            what the head check found out and the handler need not look up again; theirs alone
+    secure           whether it came over TLS
     """
 
-    __slots__ = ("_gone", "_query", "body", "body_bytes_max", "found", "headers", "method", "path", "peer", "target")
+    __slots__ = ("_gone", "_query", "body", "body_bytes_max", "found", "headers", "method", "path", "peer", "secure", "target")
 
     def __init__(self, method: str, target: str, headers: Headers, body: bytes = b"", peer: str = "",
-                 *, body_bytes_max: int = 0, gone: Presence | None = None) -> None:
+                 *, body_bytes_max: int = 0, gone: Presence | None = None, secure: bool = False) -> None:
         self.method = method
         self.target = target
         path, _, query = target.partition("?")
@@ -90,6 +91,7 @@ class Request:
         self.headers = headers
         self.body = body
         self.peer = peer
+        self.secure = secure
         self.body_bytes_max = body_bytes_max
         self.found: object = None
         self._gone = gone

@@ -3,6 +3,7 @@
 CODES: dict[str, tuple[str, str]] = {
     "bad_command": ("{problem}", "Correct the named field and send the command again."),
     "not_built": ("{what} is not part of this release.", "{instead}"),
+    "log_form": ("RULITH_LOG is {form!r}.", "Set it to text or json, or leave it out."),
     "grant_mismatch": (
         "The execution grant does not fit the call: {problem}.",
         "Run nothing; the gateway offers the call again under a fresh grant.",

@@ -6,6 +6,14 @@ CODES: dict[str, tuple[str, str]] = {
         "The ledger does not take commits at the moment ({cause}); nothing was changed.",
         "Free space or repair the disk under the home, then try again; a write is accepted once a probe commit works.",
     ),
+    # the front
+    "host_foreign": (
+        "The request names the host {host!r}, which is not this gateway on loopback.",
+        "Use the address it printed; behind a proxy, list the name under `hosts` in gateway/settings.json.",
+    ),
+    "too_many_requests": ("This caller asks too often.", "Wait {seconds} s, then go on at a slower pace; nothing was done."),
+    "metrics_token_required": ("Metrics are read with a token of their own.", "Send the token in gateway/metrics-token of the home as a bearer token."),
+    "tls_pair_needed": ("{given} was given without {lacking}.", "Give --tls-cert and --tls-key together, or neither."),
     # the person
     "passphrase_too_short": (
         "An approval passphrase has {least} to {most} characters.",
@@ -130,6 +138,8 @@ CODES: dict[str, tuple[str, str]] = {
         "Listen on 127.0.0.1, or wait for the release that takes --tls-cert and --tls-key.",
     ),
     "listen_malformed": ("{listen!r} is not HOST:PORT.", "Write for example --listen 127.0.0.1:7781."),
+    "backup_unusable": ("{path} is no backup of a ledger: {problem}.", "Take another one; nothing was changed."),
+    "backup_not_made": ("The gateway that runs (process {pid}, {url}) made no backup: {problem}.", "Mend that, or end it with `rulith stop`, and try again."),
     "gateway_running": (
         "A gateway of this home is running already (process {pid}, {url}).",
         "Use it, or end it with `rulith stop` first.",
