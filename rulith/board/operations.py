@@ -46,11 +46,16 @@ TABLE = {
     (CLAIMED, "settle_done"): DONE,
     (CLAIMED, "settle_failed"): FAILED,
     (CLAIMED, "needs_person"): NEEDS_PERSON,       # the claimer is superseded: the effect is unknown
+    (WAITING, "restored"): NEEDS_PERSON,           # a ledger that was restored cannot tell what ran since its backup
+    (READY, "restored"): NEEDS_PERSON,
+    (DISPATCHED, "restored"): NEEDS_PERSON,
+    (CLAIMED, "restored"): NEEDS_PERSON,
     (NEEDS_PERSON, "reconcile_happened"): DONE,
     (NEEDS_PERSON, "reconcile_did_not"): FAILED,
     (NEEDS_PERSON, "reconcile_cannot_tell"): UNKNOWN,
 }
 EVENTS = tuple(dict.fromkeys(event for _, event in TABLE))
+RESTORABLE = tuple(state for state, event in TABLE if event == "restored")
 
 PUBLIC = {ADMITTED: ("running", "not_dispatched"), READY: ("running", "not_dispatched"),
           DISPATCHED: ("running", "not_dispatched"), CLAIMED: ("running", "at_worker")}
@@ -185,6 +190,7 @@ class Operations(Machine):
         "claim": ("_claim", *members("ordinal connectionId workerId generation")),
         "settle": ("_settle", *members("ordinal state result summary", "reason identity")),
         "needs_person": ("_needs_person", *members("ordinal reason")),
+        "restored": ("_restored", *members("ordinal reason")),
         "reconcile": ("_reconcile", *members("ordinal outcome result summary by reason")),
         "deliver": ("_deliver", *members("ordinal session")),
         "acknowledge": ("_acknowledge", *members("session")),
@@ -279,9 +285,12 @@ class Operations(Machine):
                      command.get("reason", ""), at, identity=command.get("identity"))
         return {"ordinal": operation.ordinal, "state": command["state"]}
 
-    def _needs_person(self, command: Mapping, at: str, draw: Mint) -> dict:
+    def _restored(self, command: Mapping, at: str, draw: Mint) -> dict:
+        return self._needs_person(command, at, draw, event="restored")
+
+    def _needs_person(self, command: Mapping, at: str, draw: Mint, event: str = "needs_person") -> dict:
         operation = self.operation(command["ordinal"])
-        self._move(operation, step(operation.state, "needs_person", operation.ordinal), at,
+        self._move(operation, step(operation.state, event, operation.ordinal), at,
                    reason=command["reason"][:SUMMARY_MAX])
         return {"ordinal": operation.ordinal, "state": NEEDS_PERSON}
 

@@ -34,7 +34,7 @@ AUTHORITY = {
     "add_connection": OWNER, "replace_connection_key": OWNER, "isolate": OPERATOR,
     "add_source": OWNER, "remove_source": OWNER, "lock_tool": OWNER, "unlock_tool": OWNER,
     "install_release": OWNER, "install_constitution": OWNER, "set_device_grant": GATEWAY,
-    "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
+    "restored": GATEWAY, "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
     "decide": OPERATOR, "reconcile": OPERATOR, "close_case": OPERATOR, "pause_case": OPERATOR, "lift_hold": OPERATOR,
     "withdraw_call": OPERATOR, **PEOPLE_AUTHORITY,
 }
@@ -83,6 +83,8 @@ class Registry(Machine, PeopleLaw):
         reset_person {name, codeHash, expiresS} -> {name, role, expiresAt}              remove_person {name}
         fence {connectionId, workerId|null, generation} -> {connectionId, fence, replay}
         isolate {connectionId} -> {connectionId, fence}
+        restored {digest, connections: {id: {keyHash, generation}}, agents: {id: tokenHash}, deviceGrant}
+                                              this ledger was a backup: every line gets a new key and a later fence
         request_decision {agentId, ordinal, decisionKind, action, argumentDigest, argsText, target, premises,
                           people, expiresS, caseIds?} -> {id, expiresAt}
         decide {id, verdict: approve|reject, argumentDigest, reason?} -> {id, state, approvals, people}
@@ -107,6 +109,7 @@ class Registry(Machine, PeopleLaw):
         "set_device_grant": ("_set_device_grant", *members("hash authority")),
         **PEOPLE_COMMANDS,
         "fence": ("_fence", *members("connectionId workerId generation authority")),
+        "restored": ("_restored", *members("connections agents deviceGrant digest authority")),
         "isolate": ("_isolate", *members("connectionId authority")),
         "request_decision": ("_request_decision", *members(
             "agentId ordinal decisionKind action argumentDigest argsText target premises people expiresS authority",
@@ -248,6 +251,23 @@ class Registry(Machine, PeopleLaw):
         fence = {"workerId": None, "generation": connection["fence"]["generation"] + 1}
         self.journal.put(self.connections, connection["id"], {**connection, "fence": fence})
         return {"connectionId": connection["id"], "fence": fence}
+
+    def _restored(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("restored", command)
+        for connection_id, renewed in command["connections"].items():
+            connection, generation = self.connection(connection_id), renewed["generation"]
+            if generation <= connection["fence"]["generation"]:
+                raise Refused("fence_generation_stale", generation=generation, connection=connection_id,
+                              current=connection["fence"]["generation"])
+            self.journal.put(self.connections, connection_id, {**connection, "keyHash": renewed["keyHash"],
+                                                               "fence": {"workerId": None, "generation": generation}})
+        for agent_id, token_hash in command["agents"].items():
+            agent = self.agent(agent_id)
+            self._claim_token(token_hash, agent_id)
+            self._void_token(agent)
+            self.journal.put(self.agents, agent_id, {**agent, "tokenHash": token_hash})
+        self.journal.set(self, "device_grant_hash", command["deviceGrant"])
+        return {"connections": list(command["connections"]), "agents": list(command["agents"])}
 
     # --- Sources, Tools, Releases, secrets' hashes -------------------------------------
 

@@ -4,7 +4,9 @@ Reads its settings like every role (from the parent's first line, or the environ
 writes run/gateway.json once it answers, tells its parent, and ends cleanly on a stop, on
 the parent's death and on SIGTERM or SIGINT.
 
-Exit  0 stopped, 1 refused, 2 wrong options, 130 SIGINT, 143 SIGTERM.
+`backup FILE` and `restore FILE` are in gateway_copies.py.
+
+Exit  0 stopped, 1 refused, 2 wrong options, 4 the ledger is lost or damaged, 130 SIGINT, 143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections.abc import Sequence
 
 from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
+from rulith.commands.gateway_copies import keep_backup, restore_backup
 from rulith.disk.home import Home, find_home
 from rulith.disk.runfile import read_live, remove_runfile, write_runfile
 from rulith.gateway.service import Gateway, open_gateway
@@ -26,8 +29,10 @@ from rulith.procs.child import Settings, emit, read_settings, watch_parent
 
 DEFAULT_PORT = 7781
 DEFAULT_HOST = "127.0.0.1"
-EXIT_REFUSED, EXIT_USAGE = 1, 2
-WRONG_OPTIONS = ("not_built", "listen_malformed", "listen_needs_tls")
+EXIT_REFUSED, EXIT_USAGE, EXIT_LEDGER = 1, 2, 4
+WRONG_OPTIONS = ("not_built", "listen_malformed", "listen_needs_tls", "option_usage")
+LEDGER_LOST = ("ledger_damaged", "ledger_missing", "ledger_unfoldable", "backup_unusable")
+KEEPING = {"backup": keep_backup, "restore": restore_backup}
 # A gateway holds much and makes few cycles: looking for them more rarely halves the longest waits.
 COLLECTOR = (20_000, 20, 50)
 PORTS_TRIED = 20                 # the next free one after the default, so that two homes run side by side
@@ -69,9 +74,9 @@ def _is_loopback(host: str) -> bool:
 
 
 def _check_built(options: argparse.Namespace) -> None:
-    if options.words:
-        what = f"`rulith gateway {options.words[0][:40]}`"
-        raise Refused("not_built", what=what, instead="Stop the gateway and copy the whole home; it is plain files.")
+    if options.words and (len(options.words) != 2 or options.words[0] not in KEEPING):
+        problem = f"{options.words[0][:40]!r} is not {' FILE or '.join(KEEPING)} FILE"
+        raise Refused("option_usage", verb="gateway", problem=problem)
     if options.tls_cert or options.tls_key:
         raise Refused("not_built", what="TLS on the gateway's own port", instead="Listen on loopback and put a TLS proxy in front.")
     if options.store:
@@ -85,11 +90,13 @@ def main(argv: Sequence[str]) -> int:
         _check_built(options)
         host, port = parse_listen(options.listen)
         home = find_home(options.home, settings)
+        if options.words:
+            return KEEPING[options.words[0]](home, options.words[1])
         return asyncio.run(_run(home, host, port, settings))
     except Refused as refusal:
         emit("error", code=refusal.code, teaching=refusal.teaching)
         print(refusal.teaching, file=sys.stderr)
-        return EXIT_USAGE if refusal.code in WRONG_OPTIONS else EXIT_REFUSED
+        return EXIT_USAGE if refusal.code in WRONG_OPTIONS else EXIT_LEDGER if refusal.code in LEDGER_LOST else EXIT_REFUSED
 
 
 async def _listen(gateway: Gateway, host: str, port: int | None):

@@ -122,7 +122,7 @@ class Authority:
         for row in self.ledger.rows(GATEWAY_CHAIN):
             self._last_at[GATEWAY_CHAIN] = row.at
             if row.kind == REGISTRY:
-                self.registry.replay(row.body)
+                self._replayed(self.registry, row)
 
     def _fold_agent(self, agent_id: str) -> None:
         state = self.agents[agent_id] = self._new_state(agent_id)
@@ -130,11 +130,20 @@ class Authority:
         for row in self.ledger.rows(agent_id):
             self._last_at[agent_id] = row.at
             if row.kind == BOARD:
-                state.note(row.seq, state.board.replay(row.body).affected_cases)
+                state.note(row.seq, self._replayed(state.board, row).affected_cases)
             elif row.kind == OPERATION:
-                self._note_operation(state, row, state.operations.replay(row.body))
+                self._note_operation(state, row, self._replayed(state.operations, row))
             elif row.kind == RECEIPT:
                 state.note_receipt(row.seq, row.body["case"]["caseId"])
+
+    def _replayed(self, machine: Machine, row) -> Outcome:
+        """One row folded again. Raises Refused ledger_unfoldable where it no longer gives what it gave."""
+        try:
+            return machine.replay(row.body)
+        except Exception as problem:       # a refusal, another result, or a row this release cannot read: none may be passed over
+            said = str(problem) or type(problem).__name__
+            raise Refused("ledger_unfoldable", seq=row.seq, chain=row.chain, path=str(getattr(self.ledger, "path", "in memory")),
+                          problem=said[:200]) from problem
 
     def _new_state(self, agent_id: str) -> AgentState:
         return AgentState(agent_id, lambda case_id: self.receipt_document(agent_id, case_id))

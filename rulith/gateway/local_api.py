@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from itertools import islice
+from pathlib import Path
 
 from rulith.base.errors import Refused, Unknown
 from rulith.base.json_text import read_json
@@ -21,12 +22,13 @@ from rulith.board.state import Case
 from rulith.board.views import case_about
 from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
 from rulith.gateway.calls import ToolCalls
+from rulith.gateway.copies import back_up
 from rulith.gateway.inspection import check_ledger, show_capability, show_constitution
 from rulith.gateway.mcp import bearer, is_foreign_host, is_foreign_page
 from rulith.gateway.worker_line import WorkerLine
 from rulith.net.messages import Request, Response, json_response
 
-PREFIX = "/local/"
+PREFIX, BACKUP = "/local/", "backup"
 GATHER_S = 0.02
 TOLD = ("ordinal", "tool", "label", "at", "summary", "reason", "action", "argsText")     # of a call, by a receipt
 STATUSES = {"device_grant_required": 401, "unknown_agent": 404, "unknown_case": 404, "not_found": 404, "no_receipt": 404,
@@ -35,17 +37,18 @@ STATUSES = {"device_grant_required": 401, "unknown_agent": 404, "unknown_case": 
 
 
 class LocalApi:
-    """Serves /local/*."""
+    """Serves /local/*. Copies of the ledger are made in `folder`."""
 
-    def __init__(self, authority: Authority, calls: ToolCalls, line: WorkerLine) -> None:
+    def __init__(self, authority: Authority, calls: ToolCalls, line: WorkerLine, folder: Path) -> None:
         self.authority = authority
+        self._folder = folder
         self._calls = calls
         self._line = line
         self._case_rows: dict[str, tuple[Case, dict]] = {}     # as last listed
         self._routes = {"state": self._state, "wait": self._wait, "case": self.case, "proof": self.proof,
                         "why-not": self.why_not, "receipt": self.receipt, "capability": self._capability,
                         "constitution": self._constitution,
-                        "ledger": self._ledger}
+                        "ledger": self._ledger, BACKUP: self._backup}
 
     def head_check(self, request: Request) -> Response | None:
         """401 without the device grant; an Agent's token or a Connection key is none."""
@@ -53,9 +56,10 @@ class LocalApi:
         foreign = is_foreign_page(request) or is_foreign_host(request)
         if foreign or token is None or not kept or not hmac.compare_digest(token_hash(token), kept):
             return refused(Refused("device_grant_required"))
-        if request.method != "GET":
-            teaching = "This address is read with GET."
-            return json_response(405, {"ok": False, "errorCode": "bad_command", "teaching": teaching}, [("allow", "GET")])
+        allowed = "POST" if request.path == PREFIX + BACKUP else "GET"
+        if request.method != allowed:
+            teaching = f"This address is asked with {allowed}."
+            return json_response(405, {"ok": False, "errorCode": "bad_command", "teaching": teaching}, [("allow", allowed)])
         return None
 
     async def handle(self, request: Request) -> Response:
@@ -200,6 +204,10 @@ class LocalApi:
 
     async def _ledger(self, query: dict[str, str]) -> dict:
         return await check_ledger(self.authority)
+
+    async def _backup(self, query: dict[str, str]) -> dict:
+        """A copy of the ledger as of now, in the gateway's own folder; whoever asked takes it from there."""
+        return await back_up(self.authority, self._folder)
 
     async def receipt(self, query: dict[str, str]) -> dict:
         agent_id, _ = self._agent(query)

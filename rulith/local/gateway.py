@@ -45,11 +45,11 @@ class LocalGateway:
             await self.process.stop()
 
     async def read(self, client: HttpClient, path: str, query: Mapping[str, str] | None = None,
-                   *, timeout_s: float = READ_TIMEOUT_S) -> dict:
+                   *, timeout_s: float = READ_TIMEOUT_S, method: str = "GET") -> dict:
         """The object at `/local/<path>`. Raises Refused: gateway_not_ready, gateway_refused, gateway_answer."""
         target = f"{self.url}/local/{path}" + (f"?{urlencode(query)}" if query else "")
         try:
-            answer = await client.request("GET", target, {"authorization": f"Bearer {self.grant}"}, timeout_s=timeout_s)
+            answer = await client.request(method, target, {"authorization": f"Bearer {self.grant}"}, timeout_s=timeout_s)
         except NetFailed as problem:
             raise Refused("gateway_not_ready", problem=problem.detail) from None
         return read_answer(path, answer.status, answer.body)

@@ -69,6 +69,8 @@ MEANT_TO_BE_ILLEGAL = {
     # a claimed call is never offered again and never called refused: it may have run
     ("claimed", "dispatch"), ("claimed", "settle_refused"), ("claimed", "decide_approve"), ("claimed", "decide_reject"),
     ("claimed", "decide_expire"), ("claimed", "reconcile_happened"), ("claimed", "reconcile_did_not"), ("claimed", "reconcile_cannot_tell"),
+    # a restored ledger doubts what may have run; a call of the Board alone is whole or not there
+    ("admitted", "restored"), ("needs_person", "restored"),
     # only a person ends needs_person; a late receipt does not
     ("needs_person", "settle_done"), ("needs_person", "settle_failed"), ("needs_person", "settle_refused"),
     ("needs_person", "dispatch"), ("needs_person", "claim"), ("needs_person", "needs_person"), ("needs_person", "decide_approve"),

@@ -265,7 +265,7 @@ def test_the_local_api_lists_every_route() -> None:
         pass
 
     told = {re.match(r"`/local/([\w-]+)", row[0])[1] for row in rows(section("docs/gateway.md", "The local API"))}
-    assert told == set(LocalApi(None, None, Line())._routes)
+    assert told == set(LocalApi(None, None, Line(), ROOT)._routes)
 
 
 def test_the_six_tools_and_the_states_are_those_of_the_contract() -> None:

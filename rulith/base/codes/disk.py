@@ -49,6 +49,10 @@ CODES: dict[str, tuple[str, str]] = {
         "The ledger {path} is damaged: {problem}; {whole}; {aside}.",
         "Restore a backup with `rulith gateway restore FILE`; nothing was changed in it, and no new ledger was begun.",
     ),
+    "ledger_unfoldable": (
+        "Row {seq} of chain {chain} of the ledger {path} gives another result with this release ({problem}).",
+        "Run the release that wrote it, or restore a backup with `rulith gateway restore FILE`; nothing was changed.",
+    ),
     "ledger_broken": ("The ledger {path} does not hold together: {problem}.", "Keep the file as it is and restore a backup; nothing was changed."),
     "store_full": ("The ledger could not be written: the disk is full.", "Free some space; nothing of this was kept."),
     "store_io": ("The ledger could not be written or read: {problem}.", "Check the disk; nothing of this was kept."),
