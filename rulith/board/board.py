@@ -23,11 +23,12 @@ from rulith.board import actions, attempts, cases, proofs, receipts
 from rulith.board.batch import Batch, refresh_aggregates
 from rulith.board.capability_check import law_rules, read_release
 from rulith.board.constitution import read_constitution
-from rulith.board.gaps import nearest, suppliers
+from rulith.board.gaps import nearest, suppliers, total_lacks
 from rulith.board.gates import reported_facts
 from rulith.board.machine import Machine, members
 from rulith.board.shapes import BoardPlan, ExternalPlan, Mint, Policy, Source, weaker
 from rulith.board.state import ATTESTED, CLOSED, BoardState, Case, Fact, RuleInfo
+from rulith.board.totals import rule_of
 from rulith.board.views import Viewer, case_about
 from rulith.board.words import ACCEPTANCE_MET
 from rulith.rules.proofs import Missing
@@ -130,10 +131,12 @@ class Board(Machine):
         rules = law_rules(release)
         for rule in rules:
             state.put_rule(RuleInfo(rule, True, release.digest, release.id, at=at))
+        for row in release.aggregates:
+            state.put_rule(RuleInfo(rule_of(row), True, release.digest, release.id, total=True, at=at))
         self.journal.put(state.releases, release.id, release)
         self.journal.set(state, "generation", state.generation + 1)
-        for name in ("protected", "actions", "case_types"):
-            self.journal.set(state, name, {})
+        for name, empty in (("protected", {}), ("actions", {}), ("case_types", {}), ("live", ()), ("summed", {})):
+            self.journal.set(state, name, empty)
         state.rebuild_law()
         self._no_agent_writes_it(release)
         state.close_rules()
@@ -154,8 +157,8 @@ class Board(Machine):
                       if case.status != CLOSED and case.release is not None and case.release["id"] == release.id]
         if open_cases:
             raise Refused("release_in_use", capability=release.id, version=release.version, cases=", ".join(open_cases[:10]))
-        for rule in law_rules(release):
-            state.drop_rule(rule.id)
+        for rule_id in [*(rule.id for rule in law_rules(release)), *(row.id for row in release.aggregates)]:
+            state.drop_rule(rule_id)
         self.journal.drop(state.releases, release.id)
 
     def _check_clashes(self, release) -> None:
@@ -354,7 +357,7 @@ class Board(Machine):
         """{text, holds, lacks, via?}: the nearest rules that could conclude it, what each lacks, which Actions could supply it."""
         literal = read_literal(atom, "the atom")
         holds = next(iter(self.state.program.solve([literal], limit=1)), None) is not None
-        lacks = [] if holds else self.state.program.why_not(literal, WHY_DEPTH)
+        lacks = [] if holds else total_lacks(self.state, literal) or self.state.program.why_not(literal, WHY_DEPTH)
         answer = {"text": literal.text(), "holds": holds, "lacks": [_lack(lack) for lack in lacks]}
         if not holds:
             answer["via"], _ = suppliers(self.state, nearest(lacks) or [Missing(literal, "absent")], policy)

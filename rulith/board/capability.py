@@ -11,16 +11,16 @@ Source  protocol/, the Capability format.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.board.file_shapes import NAME, VERSION, ShapeReader
-from rulith.board.release import Acceptance, ActionSpec, CaseType, PredicateSpec, Release, TaskNode
+from rulith.board.release import Acceptance, ActionSpec, AggregateRow, CaseType, PredicateSpec, Release, TaskNode
 from rulith.board.shapes import TIERS
 from rulith.board.words import BUILTINS, IMPORTABLE
 from rulith.rules.safety import misnamed
-from rulith.rules.terms import Literal, Rule, is_variable, read_literal
+from rulith.rules.terms import Literal, Rule, Scalar, is_variable, normalise, read_literal
 
 FORMAT = "rulith-capability/1"
 ID = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+", re.ASCII)
@@ -33,10 +33,13 @@ PARAM_TYPES = ("string", "number", "boolean")
 SCALAR_TYPES = ("string", "number", "integer", "boolean")
 SOURCE_TYPES = ("db", "file", "http", "mcp", "sensor", "compute", "human")
 KINDS = ("read", "write", "run")
+AGGREGATE_KINDS = ("sum", "count", "min", "max", "avg")
 AGENT_RULES = ("none", "rules_only", "rules_and_actions")
 TASK_NODES_MAX = 16       # what OpenCase may list
 DECISION_PEOPLE_MAX = 8
 DECISION_EXPIRES_S = 7 * 86_400
+
+NO_PREDICATE = PredicateSpec("", "", {}, {}, ())      # stands where a row names none
 
 MEMBERS = ("format id version title summary vocabulary pins rules acceptance actions case_types "
            "aggregates terms examples").split()
@@ -356,13 +359,88 @@ class CapabilityReader(ShapeReader):
         acceptance = self.acceptance(document)
         actions = self.actions(document)
         case_types = self.case_types(document, acceptance, actions)
-        if self._list(document, "aggregates", ""):
-            self.bad("aggregates", "live aggregate rows are not part of this release; conclude the total by rules")
+        aggregates = tuple(self._aggregates(document, version, rules, actions))
         self._pins_are_kept(pins, actions)
         examples = tuple(self._example(row, index) for index, row in enumerate(self._list(document, "examples", "")))
         return Release(self.id, version, self.digest, self._text(document, "title", ""),
                        self._text(document, "summary", "", optional=True), self.predicates, pins, rules, acceptance,
-                       actions, case_types, digest(document.get("terms", "")), examples, dict(document))
+                       actions, case_types, digest(document.get("terms", "")), aggregates, examples, dict(document))
+
+    # --- aggregates --------------------------------------------------------------------
+
+    def _aggregates(self, document: Mapping, version: str, rules: tuple[Rule, ...], actions: Mapping[str, ActionSpec]) -> Iterator[AggregateRow]:
+        names: set[str] = set()
+        taken = {head.predicate: f"rule {rule.label!r} concludes it too" for rule in rules for head in rule.then}
+        for action in actions.values():
+            taken.update({effect.predicate: f"it is an effect of {action.id}" for effect in action.effects})
+            taken.update({row["predicate"]: f"{action.id} returns it" for row in action.returns})
+        for index, row in enumerate(self._list(document, "aggregates", "")):
+            place = f"aggregates[{index}]"
+            before = len(self.problems)
+            row = self._object(row, place, "id label kind source into where group_by", "kind source into")
+            kind = self._choice(row, "kind", f"{place}.", AGGREGATE_KINDS, "sum")
+            source, value_arg = self._over(row, "source", place, valued=kind != "count")
+            into, into_arg = self._over(row, "into", place, valued=True)
+            group, where = self._group(row, place, source), self._where(row, place, source)
+            if len(self.problems) > before:
+                continue
+            self._check_into(row, place, source, into, into_arg, group)
+            if into.id in taken:
+                self.bad(f"{place}.into.predicate", f"{into.alias!r} is concluded by this row alone, and {taken[into.id]}")
+            taken[into.id] = f"{place} concludes it too"
+            name = self._text(row, "id", f"{place}.", NAME, optional=True) or into.alias
+            if self._unique(name, names, f"{place}.id"):
+                label = self._text(row, "label", f"{place}.", optional=True) or name
+                yield AggregateRow(f"{self.id}@{version}/aggregate/{name}", label, kind, source.id, value_arg, into.id, into_arg, where, group)
+
+    def _over(self, row: Mapping, member: str, place: str, *, valued: bool) -> tuple[PredicateSpec, str]:
+        """The predicate one side of an aggregate names, and its argument of numbers."""
+        here = f"{place}.{member}"
+        given = self._object(row.get(member, {}), here, "predicate valueArg", "predicate valueArg" if valued else "predicate")
+        alias, arg = given.get("predicate"), given.get("valueArg", "")
+        spec = self.predicates.get(self.aliases.get(alias, "")) if isinstance(alias, str) else None
+        if spec is None:
+            if "predicate" in given:
+                self.bad(f"{here}.predicate", f"{alias!r} is no alias this file defines")
+            return NO_PREDICATE, ""
+        if "valueArg" in given and spec.args.get(arg if isinstance(arg, str) else "") not in ("number", "integer"):
+            self.bad(f"{here}.valueArg", f"{arg!r} is no number of {alias} ({', '.join(spec.args)})")
+        return spec, arg if isinstance(arg, str) else ""
+
+    def _group(self, row: Mapping, place: str, source: PredicateSpec) -> str:
+        group = row.get("group_by")
+        if group is not None and (not isinstance(group, str) or (source.args and group not in source.args)):
+            self.bad(f"{place}.group_by", f"{group!r} is no argument of {source.alias} ({', '.join(source.args)})")
+            return ""
+        return group or ""
+
+    def _where(self, row: Mapping, place: str, source: PredicateSpec) -> tuple[str, Scalar] | None:
+        if row.get("where") is None:
+            return None
+        given = self._object(row["where"], f"{place}.where", "arg equals", "arg equals")
+        arg, value = given.get("arg"), given.get("equals")
+        if not isinstance(arg, str) or (source.args and arg not in source.args):
+            self.bad(f"{place}.where.arg", f"{arg!r} is no argument of {source.alias} ({', '.join(source.args)})")
+            return None
+        try:
+            value = normalise(value, f"{place}.where.equals")
+        except Refused as refusal:
+            self.bad(f"{place}.where.equals", refusal.happened)
+            return None
+        if is_variable(value) or (arg in source.args and not type_fits(value, source.args[arg])):
+            self.bad(f"{place}.where.equals", f"{value!r} is not {a_type(source.args.get(arg, 'value'))}")
+        return arg, value
+
+    def _check_into(self, row: Mapping, place: str, source: PredicateSpec, into: PredicateSpec, into_arg: str, group: str) -> None:
+        wanted = {into_arg, group} - {""}
+        if group == into_arg:
+            self.bad(f"{place}.group_by", f"{group!r} is into.valueArg as well, and one would hide the other")
+        elif set(into.args) != wanted:
+            self.bad(f"{place}.into.predicate", f"{into.alias} has the arguments {', '.join(into.args)}, and this row gives {', '.join(sorted(wanted))}")
+        elif group and into.args[group] != source.args[group]:
+            self.bad(f"{place}.group_by", f"{group} is a {source.args[group]} of {source.alias} and a {into.args[group]} of {into.alias}")
+        if row["kind"] == "avg" and into.args.get(into_arg) == "integer":
+            self.bad(f"{place}.into.valueArg", f"an average is no integer; declare {into_arg} as a number")
 
     def _pins(self, document: Mapping) -> frozenset[str]:
         found = set()

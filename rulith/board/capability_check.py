@@ -13,6 +13,7 @@ from rulith.base.errors import Refused
 from rulith.board.capability import CapabilityReader, a_type, type_fits
 from rulith.board.file_shapes import Problem, listing, not_for_what_was_misread
 from rulith.board.release import Acceptance, Release
+from rulith.board.totals import in_order, rule_of, settle
 from rulith.board.words import ACCEPTANCE, ACCEPTANCE_MET, CASE_CONTEXT, SUBGOAL_OF
 from rulith.rules.program import Program
 from rulith.rules.safety import check_action, check_rule
@@ -82,6 +83,11 @@ def _engine_problems(release: Release) -> list[Problem]:
         except Refused as refusal:
             problems.append(Problem(f"actions[{index}]", refusal.happened))
     try:
+        in_order(release.aggregates, [*release.rules, *map(rule_of, release.aggregates)])
+    except Refused as refusal:
+        problems.append(Problem("aggregates", refusal.happened))
+        return problems
+    try:
         program = Program()
         with program.transaction() as tx:
             for rule in sound:
@@ -119,6 +125,7 @@ def _misfits(release: Release, program: Program) -> Iterator[str]:
 
 
 def _run_examples(release: Release, problems: list[Problem]) -> None:
+    rows = in_order(release.aggregates, [*release.rules, *map(rule_of, release.aggregates)])
     for example in release.examples:
         where = f"{example['place']} ({example['title']})"
         program = Program()
@@ -128,7 +135,7 @@ def _run_examples(release: Release, problems: list[Problem]) -> None:
                     tx.add_rule(rule)
                 for literal in example["given"]:
                     tx.assert_fact(literal.atom())
-                tx.close()
+                settle(program, tx, rows)
             for literal in example["follows"]:
                 if next(program.solve([literal], limit=1), None) is None:
                     instead = [atom.text() for atom in islice(program.facts(literal.predicate), SIMILAR_SHOWN)]

@@ -230,7 +230,7 @@ def _task_leaf(state: BoardState, case: Case, case_type: CaseType, task) -> dict
     proof = certifying(state, case_type, atom)
     ground = proof.ground(atom) if proof is not None else state.ground(atom)
     row["tier"] = ground.tier
-    if proof is None and state.program.disputed(atom):
+    if proof is None and state.disputed(atom):
         row["lacks"] = "what it rests on is contradicted by another fact"
     elif proof is None and (not ground.law_only or agents_reach(state, atom.predicate)):
         row["lacks"] = "its derivation uses a rule of the Agent, and only the Capability's own rules count"
@@ -246,7 +246,7 @@ def certifying(state: BoardState, case_type: CaseType, atom: Atom) -> Derivation
     """The derivation by law alone that a certification of this acceptance stands on; the first found where it is enough."""
     first = FirstFound(state)
     ground = first.ground(atom)
-    enough = ground.law_only and TIER_RANK[ground.tier] <= TIER_RANK[case_type.floor] and not state.program.disputed(atom)
+    enough = ground.law_only and TIER_RANK[ground.tier] <= TIER_RANK[case_type.floor] and not state.disputed(atom)
     return first if enough and not agents_reach(state, atom.predicate) else derivation(state, atom)
 
 

@@ -85,6 +85,7 @@ def _parts(before: Mapping, after: Mapping) -> Iterator[tuple[str, dict, dict]]:
     yield "pin", *({alias: [] for alias in each.get("pins", ())} for each in both)
     for part, name in NAMED_ROWS:
         yield _singular(part), *({row[name]: _members(row, name) for row in each.get(part, ())} for each in both)
+    yield "aggregate", *({row.get("id") or row["into"]["predicate"]: _members(row, "id") for row in each.get("aggregates", ())} for each in both)
     yield "Case Type", *({name: _members(row, "") for name, row in each.get("case_types", {}).items()} for each in both)
     yield "example", *({str(row.get("title", f"example {number}")): _members(row, "title")
                         for number, row in enumerate(each.get("examples", ()), 1)} for each in both)

@@ -8,15 +8,17 @@ refuses rather than rounds, and says so.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from rulith.base.limits import INTEGER_MAX
 from rulith.board.actions import usable_sources
 from rulith.board.capability_check import acceptance_rule_id
 from rulith.board.shapes import Policy
 from rulith.board.state import BoardState, Case
+from rulith.board.totals import lack
 from rulith.board.words import ACCEPTANCE_MET, is_board_word
 from rulith.rules.proofs import Lack, Missing
-from rulith.rules.terms import Literal
+from rulith.rules.terms import Literal, is_variable
 
 WHY_DEPTH = 8
 MISSING_SHOWN = 5
@@ -64,6 +66,9 @@ def _why(state: BoardState, goal: str, wanted: Literal, rule_id: str | None, pol
                     if missing.reason == "arithmetic_exact"), None)
     if inexact is not None:
         return arithmetic_gap(goal, *inexact)
+    lacks, inexact = _through_totals(state, lacks or total_lacks(state, wanted))
+    if inexact is not None:
+        return arithmetic_gap(goal, *inexact)
     missing = nearest(lacks)
     if not missing:
         return {"kind": "leaf_gap", "text": f"{goal}: no rule concludes {wanted.text()}"[:TEXT_MAX], "missing": [wanted.text()]}
@@ -76,6 +81,40 @@ def _why(state: BoardState, goal: str, wanted: Literal, rule_id: str | None, pol
     if via:
         gap["via"] = via
     return gap
+
+
+def total_lacks(state: BoardState, wanted: Literal) -> list[Lack]:
+    """What keeps a live aggregate from concluding `wanted`: its failures, else the facts that it takes."""
+    row = next((row for row in state.live if row.into == wanted.predicate and not wanted.negated), None)
+    if row is None:
+        return []
+    known = {name: value for name, value in wanted.args if not is_variable(value)}
+    failures = [each for each in state.failing.get(row.id, ()) if all(known.get(name, value) == value for name, value in each.group)]
+    if failures:
+        return [lack(row, each) for each in failures]
+    group = {"?group": known[row.group_by]} if row.group_by in known else {}
+    found = lack(row, None)
+    absent = [replace(each, literal=each.literal.under(group)) for each in found.missing if next(state.program.matching(each.literal.under(group)), None) is None]
+    below = state.program.why_not(absent[0].literal, WHY_DEPTH) if absent else []
+    return [replace(found, missing=tuple(absent), below=tuple(below))] if absent else []
+
+
+def _through_totals(state: BoardState, lacks: list[Lack]) -> tuple[list[Lack], tuple[Lack, Missing] | None]:
+    """The same lacks, each absent total explained by its aggregate; and the first number without an exact place below one."""
+    if not state.live:
+        return lacks, None
+    found = []
+    for each in lacks:
+        below = [*each.below]
+        for missing in each.missing:
+            if missing.reason == "absent":
+                below += total_lacks(state, missing.literal)
+        below, inexact = _through_totals(state, below)
+        inexact = inexact or next(((each, missing) for missing in each.missing if missing.reason == "arithmetic_exact"), None)
+        if inexact is not None:
+            return lacks, inexact
+        found.append(replace(each, below=tuple(below)))
+    return found, None
 
 
 def arithmetic_gap(goal: str, lack: Lack, missing: Missing) -> dict:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from rulith.base.errors import Refused
 from rulith.board.shapes import TIER_RANK, TIERS
 from rulith.board.state import BoardState, Ground
+from rulith.board.totals import Totals, settle
 from rulith.rules import builtins
 from rulith.rules.program import Program
 from rulith.rules.proofs import Computation, Support
@@ -42,17 +43,31 @@ class Derivation:
 
 
 class FirstFound:
-    """A Program's own supports, as they came."""
+    """A Program's own supports, as they came; those of the Board itself where none is given."""
 
-    def __init__(self, state: BoardState, program: Program | None = None) -> None:
-        self._state, self._program = state, program or state.program
-        self._grounds = {} if program is not None else state.grounds
+    def __init__(self, state: BoardState, law: Law | None = None) -> None:
+        self._state, self._law = state, law or Law(state.program, state.totals)
+        self._grounds = {} if law is not None else state.grounds
 
     def support(self, atom: Atom) -> Support | None:
-        return None if atom in self._state.by_atom else self._program.support(atom)
+        return None if atom in self._state.by_atom else self._law.totals.get(atom) or self._law.program.support(atom)
 
     def ground(self, atom: Atom) -> Ground:
-        return self._program.fold(atom, self._grounds, self._state.stated, self._state.concluded)
+        return self._law.program.fold(atom, self._grounds, self._stated, self._state.concluded)
+
+    def _stated(self, atom: Atom) -> Ground:
+        total = self._law.totals.get(atom)
+        if total is None:
+            return self._state.stated(atom)
+        return self._state.concluded(total.rule_id, [self.ground(each) for each in total.premises], total.approximate, lambda: atom)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A closed Program and the totals among its facts."""
+
+    program: Program
+    totals: Totals
 
 
 def agents_reach(state: BoardState, predicate: str) -> bool:
@@ -69,35 +84,36 @@ def derivation(state: BoardState, atom: Atom) -> Derivation | FirstFound | None:
     """The strongest undisputed derivation of `atom` by law alone, or None where there is none."""
     reached = agents_reach(state, atom.predicate)
     try:
-        program = law_program(state, atom.predicate) if reached else state.program
-        if not program.holds(atom):
+        law = law_program(state, atom.predicate) if reached else Law(state.program, state.totals)
+        if not law.program.holds(atom):
             return None
         disputed = _disputed(state)
         try:
-            return _Search(state, program, disputed).run(atom)
+            return _Search(state, law, disputed).run(atom)
         except _TooMany:
-            first = FirstFound(state, program)
+            first = FirstFound(state, law)
             return first if reached and not _rests_on(first, atom, disputed) else None
     except Refused:
         return None      # law alone runs into a limit that the whole Board does not
 
 
-def law_program(state: BoardState, predicate: str) -> Program:
+def law_program(state: BoardState, predicate: str) -> Law:
     """What the Releases' rules alone conclude from the stated facts, as far as `predicate` depends on them."""
     cone = state.depends((predicate,))
     needs = (state.versions_of(cone), state.rules_version)
     return state.cached(("law", predicate), needs, lambda: _law_program(state, frozenset(cone)))
 
 
-def _law_program(state: BoardState, cone: frozenset[str]) -> Program:
+def _law_program(state: BoardState, cone: frozenset[str]) -> Law:
     program = Program(state.program.limits)
     with program.transaction() as tx:
         for info in state.rules.values():
-            if info.law and not cone.isdisjoint(head.predicate for head in info.rule.then):
+            if info.law and not info.total and not cone.isdisjoint(head.predicate for head in info.rule.then):
                 tx.add_rule(info.rule)
         for fact in sorted((fact for fact in state.facts.values() if fact.atom.predicate in cone), key=lambda fact: fact.seq):
             tx.assert_fact(fact.atom)
-    return program
+        totals = settle(program, tx, [row for row in state.live if row.into in cone])
+    return Law(program, totals)
 
 
 def _disputed(state: BoardState) -> frozenset[Atom]:
@@ -145,11 +161,11 @@ class _Match:
 class _Search:
     """Every match below one atom, then the strongest proof settled first (Knuth's order over tiers)."""
 
-    def __init__(self, state: BoardState, program: Program, disputed: frozenset[Atom]) -> None:
-        self.state, self.program, self.disputed = state, program, disputed
+    def __init__(self, state: BoardState, law: Law, disputed: frozenset[Atom]) -> None:
+        self.state, self.program, self.totals, self.disputed = state, law.program, law.totals, disputed
         self.heads: dict[tuple[str, bool], list[tuple[Rule, Literal]]] = {}
         for info in state.rules.values():
-            for head in info.rule.then if info.law else ():
+            for head in info.rule.then if info.law and not info.total else ():
                 self.heads.setdefault((head.predicate, head.negated), []).append((info.rule, head))
         self.left = MATCHES_MAX
         self.waiting: dict[Atom, list[tuple[_Match, int]]] = {}     # fact -> the places of matches it fits
@@ -190,6 +206,9 @@ class _Search:
                             todo.append(fact)
 
     def _matches(self, atom: Atom) -> Iterator[tuple[_Match, list[Sequence[Atom]]]]:
+        total = self.totals.get(atom)
+        if total is not None:            # it rests on every member of its group
+            yield _Match(atom, self.state.rules[total.rule_id].rule, [None] * len(total.premises), total.computed), [(each,) for each in total.premises]
         for rule, head in self.heads.get((atom.predicate, atom.negated), ()):
             given = head_bindings(head, atom)
             if given is None:

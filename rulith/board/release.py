@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rulith.rules.terms import Literal, Rule
+from rulith.rules.builtins import same
+from rulith.rules.terms import Atom, Literal, Rule, Scalar
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,28 @@ class ActionSpec:
     @property
     def required_params(self) -> tuple[str, ...]:
         return tuple(name for name, kind in self.params.items() if not kind.endswith("?"))
+
+
+@dataclass(frozen=True)
+class AggregateRow:
+    """One row of `aggregates`: a total over all facts of a predicate, live; see totals.py."""
+
+    id: str                          # Capability@version/aggregate/local id
+    label: str
+    kind: str                        # sum | count | min | max | avg
+    source: str                      # full predicate id
+    value_arg: str                   # "" for count without one
+    into: str                        # full predicate id; nothing else concludes it
+    into_arg: str
+    where: tuple[str, Scalar] | None = None
+    group_by: str = ""
+
+    def admits(self, atom: Atom) -> bool:
+        """Does the filter keep this fact?"""
+        if self.where is None:
+            return True
+        value = atom.arguments.get(self.where[0])
+        return value is not None and same(value, self.where[1])
 
 
 @dataclass(frozen=True)
@@ -94,6 +117,7 @@ class Release:
     actions: Mapping[str, ActionSpec]            # by full id
     case_types: Mapping[str, CaseType]
     terms_digest: str
+    aggregates: tuple[AggregateRow, ...] = ()
     examples: tuple[Mapping, ...] = ()
     document: Mapping = field(default_factory=dict)
 
@@ -108,7 +132,7 @@ class Release:
     @property
     def protected(self) -> dict[str, str]:
         """Predicates no Agent may write -> who does: pins, attested returns, and what external Actions bring about."""
-        found = {predicate: "pin" for predicate in sorted(self.pins)}
+        found = {predicate: "pin" for predicate in sorted({*self.pins, *(row.into for row in self.aggregates)})}
         for action in self.actions.values():
             for row in action.returns:
                 found.setdefault(row["predicate"], "source")

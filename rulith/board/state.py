@@ -15,10 +15,12 @@ from operator import attrgetter
 
 from rulith.board.constitution import Constitution
 from rulith.board.machine import Journal
-from rulith.board.release import ActionSpec, CaseType, Release
+from rulith.board.release import ActionSpec, AggregateRow, CaseType, Release
 from rulith.board.shapes import TIER_RANK, weaker
+from rulith.board.totals import Failure, Totals, in_order, totals_of
 from rulith.board.words import FUNCTIONAL_DEPENDENCY, is_board_word
 from rulith.rules.program import Program
+from rulith.rules.proofs import Support
 from rulith.rules.terms import Atom, Literal, Rule, Scalar
 
 ASSERTED, ATTESTED, EFFECT, LAW, DERIVED = "asserted", "attested", "effect", "law", "derived"
@@ -51,6 +53,7 @@ class RuleInfo:
     capability: str = ""
     case_id: str = ""            # for an Agent's rule: it goes when this Case closes
     aggregate: str = ""          # id of the aggregate family it belongs to
+    total: bool = False          # a live aggregate of a Release, written as a rule; totals.py runs it
     at: str = ""
 
 
@@ -198,10 +201,15 @@ class BoardState:
         self.told: dict[Scalar, dict[str, tuple[str, int]]] = {}   # value of a fact that is gone -> Source -> (tier, place in the order of writing)
         self.generation = 0                                # grows when law rules change
         self.revision = 0                                  # grows with every accepted command
+        self.totals: Totals = {}                           # what live aggregates conclude now -> why
+        self.failing: dict[str, tuple[Failure, ...]] = {}  # aggregate -> its groups without a total
         # derived from releases, rebuilt when they change
+        self.live: tuple[AggregateRow, ...] = ()           # each after those that its source depends on
+        self.summed: dict[str, tuple[str, ...]] = {}       # source predicate -> aggregates over it
         self.protected: dict[str, tuple[str, str]] = {}    # predicate -> (how it comes to hold, Capability)
         self.actions: dict[str, ActionSpec] = {}
         self.case_types: dict[str, CaseType] = {}
+        self.stale: set[str] = set()                       # aggregates whose source the running command moved
         # caches, moved by commit() only
         self.changes = Changes()
         self.shown: dict[Atom, Shown | None] = {}          # visible atoms, the last changed last; None: not drawn since it changed
@@ -220,6 +228,7 @@ class BoardState:
 
     def add_fact(self, fact: Fact) -> None:
         held = self.by_atom.get(fact.atom, ())
+        self.stale.update(self.summed.get(fact.atom.predicate, ()))
         self.journal.set(self, "last_seq", self.last_seq + 1)
         object.__setattr__(fact, "seq", self.last_seq)      # ours alone until now; a copy would cost as much as the rest
         self.journal.put(self.facts, fact.id, fact)
@@ -238,6 +247,7 @@ class BoardState:
     def remove_fact(self, fact_id: str) -> None:
         fact = self.facts[fact_id]
         self.grounds.clear()
+        self.stale.update(self.summed.get(fact.atom.predicate, ()))
         left = tuple(each for each in self.by_atom[fact.atom] if each != fact_id)
         self.journal.forget(self.facts, fact_id)
         self._remember(fact)
@@ -258,8 +268,48 @@ class BoardState:
                 self.journal.put(self.told, value, {**{source: (tier, fact.seq) for source, tier in sources}, **known})
 
     def close_rules(self) -> None:
-        """Bring the closure up to date and note what it moved."""
+        """Bring the closure up to date, live totals included, and note what it moved."""
+        if self.live and self.changes.others:
+            in_order(self.live, [info.rule for info in self.rules.values()])      # an Agent's rule may have closed a circle
+        self._close()
+        while self.stale:
+            row = next(row for row in self.live if row.id in self.stale)
+            self.stale.discard(row.id)
+            if self._renew(row):
+                self._close()
+
+    def _renew(self, row: AggregateRow) -> bool:
+        """Let the row conclude what it concludes from the facts there are now; whether that is another thing than before."""
+        before = {atom: support for atom, support in self.totals.items() if support.rule_id == row.id}
+        after, failures = totals_of(self.program, row)
+        self.journal.put(self.failing, row.id, failures)
+        for atom, support in before.items():
+            if atom not in after:
+                self._drop_total(atom)
+            elif after[atom] != support:
+                self.journal.put(self.totals, atom, after[atom])
+                self.changes.touched[atom] = None
+                self.grounds.clear()
+        fresh = [atom for atom in after if atom not in before]
+        for atom in fresh:
+            self.journal.put(self.totals, atom, after[atom])
+            self.changes.add(atom)
+            self.tx.assert_fact(atom)
+        self.stale.update(*(self.summed.get(atom.predicate, ()) for atom in (*fresh, *before)))
+        self.stale.discard(row.id)
+        return bool(fresh) or len(before) + len(fresh) != len(after)
+
+    def _drop_total(self, atom: Atom) -> None:
+        self.grounds.clear()
+        self.journal.forget(self.totals, atom)
+        self.changes.remove(atom)
+        self.tx.retract_fact(atom)
+
+    def _close(self) -> None:
         delta, changes, by_atom = self.tx.close(), self.changes, self.by_atom
+        if self.summed:
+            for atom in delta.moved(self.summed):
+                self.stale.update(self.summed[atom.predicate])
         if delta.resupported_count or delta.removed_count:
             self.grounds.clear()
         elif not delta.added_count:
@@ -325,12 +375,14 @@ class BoardState:
         return None
 
     def put_rule(self, info: RuleInfo) -> None:
-        self.tx.add_rule(info.rule)
+        if not info.total:
+            self.tx.add_rule(info.rule)
         self.journal.put(self.rules, info.rule.id, info)
         self.changes.others[info.rule.id] = None
 
     def drop_rule(self, rule_id: str) -> None:
-        self.tx.remove_rule(rule_id)
+        if not self.rules[rule_id].total:
+            self.tx.remove_rule(rule_id)
         self.journal.drop(self.rules, rule_id)
         self.changes.others[rule_id] = None
 
@@ -346,7 +398,29 @@ class BoardState:
             return self.stated(atom)
         return self.program.fold(atom, self.grounds, self.stated, self.concluded)
 
+    def support(self, atom: Atom) -> Support | None:
+        """Why a concluded atom holds; None where it is only stated."""
+        return self.totals.get(atom) or self.program.support(atom)
+
+    def disputed(self, atom: Atom) -> bool:
+        """Whether the atom, or anything that its stored proof rests on, is contradicted."""
+        if not self.totals or not self.disputable:
+            return self.program.disputed(atom)
+        waiting, seen = [atom], set()
+        while waiting:
+            current = waiting.pop()
+            if current not in seen:
+                seen.add(current)
+                if self.program.disputed(current):
+                    return True
+                support = self.support(current)
+                waiting.extend(support.premises if support is not None else ())
+        return False
+
     def stated(self, atom: Atom) -> Ground:
+        total = self.totals.get(atom)
+        if total is not None:
+            return self.concluded(total.rule_id, [self.ground(each) for each in total.premises], total.approximate, lambda: atom)
         fact = self.strongest(atom)
         return Ground(fact.tier if fact is not None else ASSERTED, atom, True)
 
@@ -411,6 +485,7 @@ class BoardState:
 
     def discard(self) -> None:
         self.changes = Changes()
+        self.stale.clear()
         self.grounds.clear()               # some may be of what was taken back
 
     def rebuild_law(self) -> None:
@@ -421,6 +496,17 @@ class BoardState:
                 self.protected[predicate] = (how, release.id)
             self.actions.update(release.actions)
             self.case_types.update(release.case_types)
+        rows = [row for release in self.releases.values() for row in release.aggregates]
+        self.live = tuple(in_order(rows, [info.rule for info in self.rules.values()]))
+        self.summed = {}
+        for row in self.live:
+            self.summed[row.source] = (*self.summed.get(row.source, ()), row.id)
+        standing = {row.id for row in rows}
+        for atom in [atom for atom, support in self.totals.items() if support.rule_id not in standing]:
+            self._drop_total(atom)
+        for name in [name for name in self.failing if name not in standing]:
+            self.journal.drop(self.failing, name)
+        self.stale.update(standing)
 
     # --- cached reads ------------------------------------------------------------------
 

@@ -246,8 +246,8 @@ class Viewer:
                 node["source"] = fact.by["source"]
         else:
             node["origin"], node["tier"] = DERIVED, state.ground(atom).tier
-            node["by"] = state.program.support(atom).rule_id
-        if state.disputable and state.program.disputed(atom):
+            node["by"] = state.support(atom).rule_id
+        if state.disputable and state.disputed(atom):
             node["disputed"] = True
         text = _dumps(node)
         if shown.node is None:

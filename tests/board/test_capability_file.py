@@ -86,7 +86,7 @@ MUTATIONS = [
     (lambda d: d["case_types"]["verified_calculation"].update(agent_rules="all"), "case_types.verified_calculation.agent_rules"),
     (lambda d: d["case_types"]["verified_calculation"].update(business_key={}), "case_types.verified_calculation.business_key"),
     (lambda d: d["case_types"]["verified_calculation"]["task"].clear(), "case_types.verified_calculation.task"),
-    (lambda d: d["aggregates"].append({"into": "total"}), "aggregates"),
+    (lambda d: d["aggregates"].append({"into": "total"}), "aggregates[0]"),
     (lambda d: d["examples"][0]["follows"].append({"predicate": "total", "args": {"job_id": "calc-001", "cents": 1}}), "examples[0] (seven at 12.99 and 5.00 shipping)"),
     (lambda d: d["examples"][0]["never"].append({"predicate": "total", "args": {"job_id": "calc-001"}}), "examples[0] (seven at 12.99 and 5.00 shipping)"),
 ]
