@@ -22,10 +22,14 @@ let work = {};                                        // what the person has beg
 let token = "";
 let drawn = "";
 
+const SILENT = { ok: false, errorCode: "unreachable", teaching: "The gateway does not answer. Nothing is known to have been recorded; look again when it does." };
+
+/** The answer of the gateway; one of its own kind where there is none. */
 async function call(route, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json", "x-rulith-console": token }, body: JSON.stringify(body) };
-  const answer = await fetch(`api/${route}`, { ...options, credentials: "same-origin", cache: "no-store" });
-  return answer.json();
+  let answer;
+  try { answer = await fetch(`api/${route}`, { ...options, credentials: "same-origin", cache: "no-store" }); } catch { return SILENT; }
+  return answer.json().catch(() => SILENT);
 }
 
 function drawSections() {
@@ -96,7 +100,7 @@ function set(changes, blank = [], again = false) {
   const leaves = "source" in changes && changes.source !== work.source;      // another Source, another form
   work = { ...work, ...changes };
   draw(true, leaves ? [...main.querySelectorAll(KEPT)].map((el) => el.id) : blank);
-  if (again) load().catch(() => {});
+  if (again) load();
 }
 
 function take(answer) {
@@ -114,19 +118,17 @@ function refused(answer) {
   return null;
 }
 
-const SILENT = { ok: false, errorCode: "unreachable", teaching: "The gateway does not answer. Nothing is known to have been recorded; look again when it does." };
-
 /** The answer of one act, or null after saying why it was refused. */
 async function act(route, body, words = "") {
   said.textContent = "";
   main.querySelector(".problem.said")?.remove();
-  const answer = await call(route, body).catch(() => SILENT);
+  const answer = await call(route, body);
   if (answer.ok) {
     take(answer);
-    await read().catch(() => {});
+    await read();
     draw(true, USED_UP.includes(route) ? [...main.querySelectorAll("textarea")].map((el) => el.id) : []);
     said.textContent = answer.result && answer.result.warning ? answer.result.warning : words;
-    if (["sign-in", "setup", "accept"].includes(route)) { if (place().isInvited) window.location.hash = ""; load().catch(() => {}); }
+    if (["sign-in", "setup", "accept"].includes(route)) { if (place().isInvited) window.location.hash = ""; load(); }
     return answer;
   }
   if (answer.errorCode === "sign_in_required" && state.signedIn) { ask("state"); return openAgain(); }
@@ -135,7 +137,7 @@ async function act(route, body, words = "") {
 
 /** The answer of one read, or null after saying why there is none. */
 async function ask(route) {
-  const answer = await call(route).catch(() => SILENT);
+  const answer = await call(route);
   if (!answer.ok) return refused(answer);
   if (route === "state") { take(answer); draw(); }
   return answer;
@@ -151,7 +153,7 @@ function openAgain() {
 
 again.querySelector("form").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const answer = await call("sign-in", { name: state.person.name, passphrase: event.target.elements["again-passphrase"].value }).catch(() => SILENT);
+  const answer = await call("sign-in", { name: state.person.name, passphrase: event.target.elements["again-passphrase"].value });
   event.target.reset();
   again.querySelector(".problem")?.remove();
   if (!answer.ok) { again.querySelector("form").prepend(problem(answer.errorCode, answer.teaching)); return; }
@@ -169,18 +171,19 @@ async function read() {
   const answer = await call(route);
   if (route !== readOf(place())) return;               // the person has gone on meanwhile
   if (answer.ok) take({ ...answer, problem: null });
-  else take({ problem: { errorCode: answer.errorCode, teaching: answer.teaching } });
+  else if (answer !== SILENT) take({ problem: { errorCode: answer.errorCode, teaching: answer.teaching } });
 }
 
 async function load() {
-  take(await call("state"));
+  const answer = await call("state");
+  if (!answer.ok) { session.textContent = "The gateway does not answer; trying again"; return; }
+  take(answer);
   await read();
   draw();
 }
 
 async function refresh() {
-  try { await load(); } catch { session.textContent = "The gateway does not answer; trying again"; }
-  window.setTimeout(refresh, REFRESH_MS);
+  await load().finally(() => window.setTimeout(refresh, REFRESH_MS));
 }
 
 window.addEventListener("hashchange", () => {
@@ -188,7 +191,7 @@ window.addEventListener("hashchange", () => {
   state.problem = null;
   draw(true, [...main.querySelectorAll(KEPT)].map((el) => el.id));
   main.focus({ preventScroll: true });
-  load().catch(() => {});
+  load();
 });
 afresh.addEventListener("click", openAgain);
 out.addEventListener("click", async () => { await call("sign-out", {}); token = ""; work = {}; state = { passphraseSet: state.passphraseSet, nameNeeded: state.nameNeeded, signedIn: false }; draw(true); });

@@ -113,13 +113,13 @@ const ledgerRow = (row, state, chain) => h("li", {}, h("details", { id: `row-${c
 
 function checkAll(work, set, ask, state) {
   const run = async () => {
-    set({ check: "running" });
+    set({ hashes: "running" });
     const answer = await ask("ledger-check");
-    set({ check: answer ? { ...answer.check, at: answer.now } : null });
+    set({ hashes: answer ? { ...answer.check, at: answer.now } : null });
   };
-  const done = work.check && work.check !== "running" ? work.check : null;
+  const done = work.hashes && work.hashes !== "running" ? work.hashes : null;
   const rows = done ? Object.values(done.chains).reduce((sum, each) => sum + each, 0) : 0;
-  return [h("div", { class: "buttons" }, h("button", { type: "button", onclick: run, disabled: work.check === "running" }, work.check === "running" ? "Computing every hash…" : "Verify every hash now")),
+  return [h("div", { class: "buttons" }, h("button", { type: "button", onclick: run, disabled: work.hashes === "running" }, work.hashes === "running" ? "Computing every hash…" : "Verify every hash now")),
     done ? h("div", { role: "status" }, done.problems.length ? [h("p", { class: "is-bad" }, "✕ The ledger does not hold together."), h("ul", { class: "inner" }, done.problems.map((text) => h("li", {}, text)))]
       : h("p", { class: "is-done" }, `● Every hash of ${rows.toLocaleString("en")} rows in ${Object.keys(done.chains).length} chains is as it must be, `, when(done.at, state.now))) : null];
 }
