@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from rulith.base.clock import seconds_of
 from rulith.base.errors import Refused, Unknown
-from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_WRITE_MAX
+from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_QUERY_MAX, VIEW_NODES_WRITE_MAX
 from rulith.board.operations import DONE, NEEDS_PERSON, REFUSED, WAITING, Operation, call_label
 from rulith.board.shapes import BoardPlan, ExternalPlan
 from rulith.board.views import View
@@ -339,7 +339,8 @@ class ToolCalls:
     async def _query(self, session: Session, call: Call, arguments: dict) -> dict:
         self.expire_decision(session.agent_id)
         board = self._state(session).board
-        view = board.query(None, list(session.focus.values()), self.authority.policy(session.agent_id), arguments)
+        view = board.query(None, list(session.focus.values()), self.authority.policy(session.agent_id), arguments,
+                           nodes_max=min(arguments.get("limit", VIEW_NODES_QUERY_MAX), VIEW_NODES_QUERY_MAX))
         body = {"accepted": True, "view": view, "observation": {"consistency": "committed"}}
         answer = self._answer(session, call, body)
         await self.authority.settled()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import uuid
 
 import pytest
@@ -28,6 +29,9 @@ class Answer:
     def json(self):
         return json.loads(self.body)
 
+    def event_ids(self) -> list[str]:
+        return re.findall(r"^id: (.*)$", self.body.decode(), re.M)
+
     def events(self) -> list[dict]:
         """The data of each SSE event."""
         found = []
@@ -38,8 +42,9 @@ class Answer:
         return found
 
 
-async def http(port: int, method: str, path: str, headers: dict | list = (), body: bytes | None = None) -> Answer:
-    """One request on a connection of its own; the answer read to its end."""
+async def http(port: int, method: str, path: str, headers: dict | list = (), body: bytes | None = None, *,
+               drip: bool = False) -> Answer:
+    """One request on a connection of its own, byte by byte if it drips; the answer read to its end."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     rows = list(headers.items()) if isinstance(headers, dict) else list(headers)
     lines = [f"{method} {path} HTTP/1.1", "connection: close"]
@@ -48,7 +53,10 @@ async def http(port: int, method: str, path: str, headers: dict | list = (), bod
     if body is not None:
         lines.append(f"content-length: {len(body)}")
     lines += [f"{name}: {value}" for name, value in rows]
-    writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + (body or b""))
+    request = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + (body or b"")
+    for piece in ([request[at:at + 1] for at in range(len(request))] if drip else [request]):
+        writer.write(piece)
+        await asyncio.sleep(0)
     raw = await reader.read()
     writer.close()
     head, _, rest = raw.partition(b"\r\n\r\n")
@@ -69,8 +77,9 @@ async def http(port: int, method: str, path: str, headers: dict | list = (), bod
 class Host:
     """A scripted MCP host. Declares rulith/v3 unless told not to."""
 
-    def __init__(self, port: int, token: str, *, declares: bool = True, date: str = "2025-11-25", header: bool = True) -> None:
-        self.port, self.token, self.declares, self.date, self.header = port, token, declares, date, header
+    def __init__(self, port: int, token: str, *, declares: bool = True, date: str = "2025-11-25", header: bool = True,
+                 drip: bool = False) -> None:
+        self.port, self.token, self.declares, self.date, self.header, self.drip = port, token, declares, date, header, drip
         self.session: str | None = None
 
     def headers(self) -> dict[str, str]:
@@ -84,7 +93,26 @@ class Host:
 
     async def post(self, message: object, **extra: str) -> Answer:
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
-        return await http(self.port, "POST", "/mcp", {**self.headers(), **extra}, body)
+        return await http(self.port, "POST", "/mcp", {**self.headers(), **extra}, body, drip=self.drip)
+
+    async def resume(self, cursor: str | None, **extra: str) -> Answer:
+        """GET what followed the event `cursor`."""
+        rows = {**self.headers(), **extra, **({} if cursor is None else {"last-event-id": cursor})}
+        return await http(self.port, "GET", "/mcp", rows, drip=self.drip)
+
+    async def cut(self, message: dict, events: int) -> str:
+        """Send a request, read so many events of its stream, break the connection; the id of the last one."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        body = json.dumps(message).encode()
+        head = [f"{name}: {value}" for name, value in {**self.headers(), "host": f"127.0.0.1:{self.port}", "content-length": len(body)}.items()]
+        writer.write(("POST /mcp HTTP/1.1\r\n" + "\r\n".join(head) + "\r\n\r\n").encode() + body)
+        seen = b""
+        while seen.count(b"\n\n") < events:
+            piece = await reader.read(1 if self.drip else 4096)
+            assert piece, seen
+            seen += piece
+        writer.transport.abort()
+        return re.findall(rb"^id: (.*)$", seen, re.M)[-1].decode()
 
     async def rpc(self, method: str, params: dict | None = None, *, id: object = None) -> Answer:
         message = {"jsonrpc": "2.0", "id": id if id is not None else str(uuid.uuid4()), "method": method}
@@ -113,6 +141,12 @@ class Host:
         answer = await self.call_raw(tool, arguments or {})
         assert answer.status == 200, (answer.status, answer.body)
         return text_of(answer.json(), tool)
+
+    @staticmethod
+    def asking(tool: str, arguments: dict, *, id: object, progress: str | None = "p") -> dict:
+        """A tools/call as a message."""
+        meta = {"_meta": {"progressToken": progress}} if progress else {}
+        return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": arguments, **meta}}
 
     async def ping(self) -> list[dict]:
         return (await self.rpc("ping")).json()["result"]["_meta"]["rulith/v3"]["operations"]
