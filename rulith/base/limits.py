@@ -36,6 +36,7 @@ PIPELINE_BYTES_MAX = 65_536      # requests that wait while one is answered
 BATCH_OPERATIONS_MAX = 500
 STRING_BYTES_MAX = 65_536        # one scalar on a Board
 ARGUMENTS_MAX = 128              # of one atom; its relation is compiled column by column
+ARGUMENT_SETS_MAX = 256          # ways in which the facts of one predicate name their arguments: each literal meets each
 FACTS_MAX = 200_000
 DERIVED_MAX = 500_000
 RULES_MAX = 5_000
@@ -44,6 +45,7 @@ JOIN_BINDINGS_MAX = 100_000      # per rule literal and delta round
 CLOSURE_ROUNDS_MAX = 100_000
 CLOSURE_STEPS_MAX = 6_000_000     # join steps of one closing, weighed by guards: under 2 s; a hostile rule must not take minutes
 VALUES_FRESH_MIN = 4_096          # new values of a Board before those that nothing holds are looked for
+RULE_CODE_MAX = 40_000            # terms and literals of the differently shaped rule functions that one closing runs: a second of compiling
 TEXT_WORK_MAX = 1_000_000         # of one rule literal and delta round: 16 letters made, or 64 searched, count as a step
 
 # Worker hop

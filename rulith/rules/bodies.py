@@ -50,10 +50,11 @@ class Body:
     """joins and guards of a list of literals; `given` variables are bound from outside.
 
     never   some literal can never be decided, so nothing ever matches
+    code    how much there is to write of it: its literals and their terms
     weight  what a join step of this body counts for: the guards it may run cost about half a step each
     """
 
-    __slots__ = ("literals", "variables", "constants", "joins", "guards", "never", "computes", "weight", "_numbers", "_places")
+    __slots__ = ("literals", "variables", "constants", "joins", "guards", "never", "computes", "code", "weight", "_numbers", "_places")
 
     def __init__(self, literals: Sequence[Literal], given: Sequence[str] = ()) -> None:
         self.literals = tuple(literals)
@@ -66,6 +67,7 @@ class Body:
         self.joins: list[Join] = []
         self.guards: list[Guard] = []
         self.computes = False   # does any guard compute a value?
+        self.code = 4       # a function without any
         self.weight = 1
         if self.never:
             return
@@ -75,6 +77,7 @@ class Body:
                 self.joins.append(Join(index, len(self.joins) + 1, self.terms(literal)))
             else:
                 self._guard(index, literal)
+        self.code += sum([2 + len(part.terms) for part in (*self.joins, *self.guards)])
         self.weight += sum([_SLOW.get(guard.name, 1) for guard in self.guards]) // 2
 
     def _guard(self, index: int, literal: Literal) -> None:

@@ -17,7 +17,7 @@ import gc
 from heapq import heappop, heappush
 
 from rulith.base.errors import Refused
-from rulith.base.limits import TEXT_WORK_MAX
+from rulith.base.limits import RULE_CODE_MAX, TEXT_WORK_MAX
 from rulith.rules.bodies import Guard, Join
 from rulith.rules.engine import Engine
 from rulith.rules.generate import Explosion, TextExplosion
@@ -80,6 +80,9 @@ class _Closing:
         self.engine = engine
         self.change = Change()
         self.budget = engine.steps + engine.limits.steps
+        self.run_already: set[tuple] = set()       # (head, mode, start): functions this closing has run
+        self.shapes: set[tuple] = set()
+        self.code = 0
         self.heap: list[int] = []
         self.scheduled: set[int] = set()
         self.plus: dict[Relation, list[list[Key]]] = {}
@@ -157,6 +160,7 @@ class _Closing:
         engine = self.engine
         if head.lacks_rows(pending, start):
             return
+        self._count_code(head, "derive", start)
         out = engine.out_of(head.relation)
         weight = head.body.weight
         # Before the run: one run with slow guards could overspend by far.
@@ -177,6 +181,7 @@ class _Closing:
 
     def search(self, head: RuleHead, mode: str, start: Guard | str, rows: list[Row], out: list[Key]) -> None:
         """Look for proofs or for their ends: bounded by what the closing may still spend."""
+        self._count_code(head, mode, start)
         weight = head.body.weight
         self.spend((weight - 1) * len(rows))
         try:
@@ -185,6 +190,20 @@ class _Closing:
             self.spend(self.engine.limits.steps + 1)
         else:
             self.spend(weight * steps)
+
+    def _count_code(self, head: RuleHead, mode: str, start: Join | Guard | str | None) -> None:
+        """Count what a function takes to write, once for each shape, whether or not this process has written it before."""
+        key = head.number, mode, start if start is None or start.__class__ is str else start.index  # type: ignore[union-attr]
+        if key in self.run_already:
+            return
+        self.run_already.add(key)
+        shape = head.shape_of(mode, start)
+        if shape not in self.shapes:
+            self.shapes.add(shape)
+            self.code += head.body.code + len(head.terms)
+            if self.code > RULE_CODE_MAX:
+                raise Refused("resource_limit", what="the code of the differently shaped rules that one change moves",
+                              value=f"more than {RULE_CODE_MAX} terms", limit=RULE_CODE_MAX)
 
     def spend(self, steps: int) -> None:
         self.engine.steps += steps

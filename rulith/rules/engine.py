@@ -104,6 +104,9 @@ class Engine:
                 self.gone_heads.append(head)
 
     def create(self, sign: Sign, names: tuple[str, ...]) -> Relation:
+        if len(self.relations.by_sign.get(sign, ())) >= bounds.ARGUMENT_SETS_MAX:
+            raise Refused("resource_limit", what=f"the number of ways in which {sign[0]} names its arguments",
+                          value=bounds.ARGUMENT_SETS_MAX + 1, limit=bounds.ARGUMENT_SETS_MAX)
         relation = self.relations.create(sign, names)
         assert self.journal is not None
         self.journal.created.append(relation)
@@ -126,15 +129,14 @@ class Engine:
             for part in (*head.body.joins, *head.body.guards):
                 shape = head.shapes[part.index]
                 if shape is not None:
-                    self.uses.setdefault(shape.sign, []).append((head, part, frozenset(shape.names)))
+                    self.uses.setdefault(shape.sign, []).append((head, part, shape.named))
 
     def uses_of(self, relation: Relation) -> dict[int, tuple[list[Use], list[Use]]]:
         """By stratum: the rule heads that join this relation's facts, and those that ask for their absence."""
         if relation.uses_version != self.uses_version:
             found: dict[int, tuple[list[Use], list[Use]]] = {}
-            names = set(relation.names)
             for head, part, wanted in self.uses.get(relation.sign, ()):
-                if wanted <= names:
+                if wanted <= relation.named:
                     kinds = found.setdefault(head.stratum, ([], []))
                     kinds[isinstance(part, Guard)].append((head, part))
             relation.uses, relation.uses_version = found, self.uses_version

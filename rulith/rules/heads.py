@@ -30,6 +30,7 @@ class _Reader:
             for literal in body.literals
         ]
         self._functions: dict[tuple, tuple[Callable, list[Access]]] = {}
+        self._shapes: dict[tuple, tuple] = {}
         self._version = -1
 
     def wide(self) -> frozenset[int]:
@@ -40,14 +41,30 @@ class _Reader:
 
     def function(self, mode: str, start: Join | Guard | str | None) -> tuple[Callable, tuple]:
         """The function for a starting point, and what it reads as of now."""
-        if self._version != self.relations.version:
-            self._functions.clear()  # a literal may have become wide
-            self._version = self.relations.version
+        self._refresh()
         place = start.index if isinstance(start, (Join, Guard)) else start
         found = self._functions.get((mode, place))
         if found is None:
             found = self._functions[mode, place] = function_of(self.task(mode, start))
         return found[0], tuple([self._reach(access) for access in found[1]])
+
+    def _refresh(self) -> None:
+        if self._version != self.relations.version:
+            self._forget()          # a literal may have become wide
+            self._version = self.relations.version
+
+    def _forget(self) -> None:
+        self._functions.clear()
+        self._shapes.clear()
+
+    def shape_of(self, mode: str, start: Join | Guard | str | None) -> tuple:
+        """What the code for a starting point depends on: equal shapes are written once."""
+        self._refresh()
+        place = start.index if isinstance(start, (Join, Guard)) else start
+        found = self._shapes.get((mode, place))
+        if found is None:
+            found = self._shapes[mode, place] = self.task(mode, start).shape()
+        return found
 
     def _reach(self, access: Access) -> object:
         shape = self.shapes[access.index]
@@ -81,7 +98,7 @@ class RuleHead(_Reader):
             [i for i, shape in enumerate(self.shapes) if shape is not None and strata.get(shape.sign) == self.stratum])
         if recursive != self.recursive:
             self.recursive = recursive
-            self._functions.clear()
+            self._forget()
 
     def task(self, mode: str, start: Join | Guard | str | None) -> Task:
         return Task(mode, self.body, self.terms, start, self.wide(), self.recursive)

@@ -33,11 +33,12 @@ class Relation:
     """rows: key -> support (rule head number and one row per joined literal), or None for a base fact."""
 
     __slots__ = ("sign", "names", "number", "rows", "base", "born", "fresh", "live", "citers", "cited",
-                 "uses", "uses_version", "printed")
+                 "uses", "uses_version", "printed", "named")
 
     def __init__(self, sign: Sign, names: tuple[str, ...], number: int) -> None:
         self.sign = sign
         self.names = names
+        self.named = frozenset(names)
         self.number = number
         self.rows: dict[Key, tuple | None] = {}
         self.base: dict[Key, None] = {}
@@ -122,11 +123,12 @@ class Index:
 class Shape:
     """What a literal sees: every fact of a sign that has at least these argument names."""
 
-    __slots__ = ("sign", "names", "relations", "exact", "wide", "indexes")
+    __slots__ = ("sign", "names", "named", "relations", "exact", "wide", "indexes")
 
     def __init__(self, sign: Sign, names: tuple[str, ...]) -> None:
         self.sign = sign
         self.names = names
+        self.named = frozenset(names)
         self.relations: list[Relation] = []
         self.exact: Relation | None = None
         self.wide = False       # some relation has more names than the literal
@@ -216,7 +218,7 @@ class Relations:
         if len(family) > 1:
             relation.born = {}
         for shape in self.shapes.get(sign, {}).values():
-            if set(shape.names) <= set(names):
+            if shape.named <= relation.named:
                 shape.admit(relation)
         return relation
 
@@ -250,7 +252,7 @@ class Relations:
         if found is None:
             found = family[names] = Shape(sign, names)
             for relation in self.by_sign.get(sign, {}).values():
-                if set(names) <= set(relation.names):
+                if found.named <= relation.named:
                     found.admit(relation)
         return found
 

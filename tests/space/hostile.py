@@ -81,6 +81,26 @@ def ten_thousand_rules_of_as_many_shapes() -> list[Operation]:
     return [fact("p", x=1), *[rule(lit("c", x="?a"), *_shape(n)) for n in range(9_999)]]
 
 
+def rules_of_as_many_shapes_as_a_board_holds() -> list[Operation]:
+    """Few enough to be taken; compiling them is what takes long."""
+    return [fact("p", x=1), *[rule(lit("c", x="?a"), *_shape(n)) for n in range(4_900)]]
+
+
+def long_rules_of_many_shapes() -> list[Operation]:
+    """Each has 31 literals, and its variables meet in another pattern: the number of the rule in base 3."""
+    def body(number: int) -> Iterator[Operation]:
+        yield lit("p", x="?v0", y="?v1", z="?v2")
+        for place in range(30):
+            number, digit = divmod(number * 7 + 1, 3)
+            yield lit("p", x=f"?v{digit}", y=f"?v{(place + digit) % 3}", z=f"?v{(place * digit) % 3}")
+    return [fact("p", x=1, y=1, z=1), *[rule(lit("c", x="?v0"), *body(n * 3_571)) for n in range(400)]]
+
+
+def facts_and_rules_that_name_arguments_in_thousands_of_ways() -> list[Operation]:
+    """Every literal is held against every set of names."""
+    return [*[fact("p", **{f"a{n}": 1, "x": n}) for n in range(4_900)], *[rule(lit("q", x="?x"), lit("p", **{f"a{n}": "?x"})) for n in range(4_900)]]
+
+
 def _shape(number: int) -> Iterator[Operation]:
     """Guards spell the number in base 6."""
     names, place = ("lt", "lte", "gt", "gte", "eq", "neq"), 0
@@ -163,7 +183,8 @@ PROGRAMS: dict[str, Callable[[], list[Operation]]] = {
     made.__name__.replace("_", " "): made for made in (
         cross_product, cross_products_below_the_limit_of_each, cross_products_that_fit_nowhere, deep_recursion, recursion_in_pairs,
         recursion_of_squares, million_row_join, a_dense_closure, ten_thousand_rules,
-        ten_thousand_rules_of_as_many_shapes, a_tower_of_absences, fractions_in_all_pairs, arithmetic_in_all_pairs, megabyte_strings, strings_that_double, long_strings_in_all_pairs,
+        ten_thousand_rules_of_as_many_shapes, rules_of_as_many_shapes_as_a_board_holds, long_rules_of_many_shapes,
+        facts_and_rules_that_name_arguments_in_thousands_of_ways, a_tower_of_absences, fractions_in_all_pairs, arithmetic_in_all_pairs, megabyte_strings, strings_that_double, long_strings_in_all_pairs,
         long_strings_searched_in_all_pairs, wide_bodies, as_many_shapes_of_facts_as_facts, half_a_letter,
         a_predicate_of_nothing_visible, a_predicate_that_looks_like_another,
         a_predicate_in_another_composition, a_name_that_turns_the_line_around)
