@@ -14,28 +14,25 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import ipaddress
 import signal
 import sys
 from collections.abc import Sequence
 
 from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
+from rulith.commands.gateway_address import Addresses, listen, read_addresses
 from rulith.commands.gateway_copies import keep_backup, restore_backup
 from rulith.disk.home import Home, find_home
 from rulith.disk.runfile import read_live, remove_runfile, write_runfile
 from rulith.gateway.service import Gateway, open_gateway
 from rulith.procs.child import Settings, emit, read_settings, watch_parent
 
-DEFAULT_PORT = 7781
-DEFAULT_HOST = "127.0.0.1"
 EXIT_REFUSED, EXIT_USAGE, EXIT_LEDGER = 1, 2, 4
-WRONG_OPTIONS = ("not_built", "listen_malformed", "listen_needs_tls", "option_usage")
+WRONG_OPTIONS = ("not_built", "listen_malformed", "listen_needs_tls", "tls_pair_needed", "option_usage")
 LEDGER_LOST = ("ledger_damaged", "ledger_missing", "ledger_unfoldable", "backup_unusable")
 KEEPING = {"backup": keep_backup, "restore": restore_backup}
 # A gateway holds much and makes few cycles: looking for them more rarely halves the longest waits.
 COLLECTOR = (20_000, 20, 50)
-PORTS_TRIED = 20                 # the next free one after the default, so that two homes run side by side
 
 
 class _Parser(argparse.ArgumentParser):
@@ -53,32 +50,10 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def parse_listen(text: str | None) -> tuple[str, int | None]:
-    """(host, port or None) of HOST:PORT. Raises Refused: listen_malformed, listen_needs_tls."""
-    if text is None:
-        return DEFAULT_HOST, None
-    host, found, port = text.rpartition(":")
-    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    if not found or not host or not port.isascii() or not port.isdigit() or int(port) > 65_535:
-        raise Refused("listen_malformed", listen=text[:80])
-    if not _is_loopback(host):
-        raise Refused("listen_needs_tls", host=host[:80])
-    return host, int(port)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _check_built(options: argparse.Namespace) -> None:
     if options.words and (len(options.words) != 2 or options.words[0] not in KEEPING):
         problem = f"{options.words[0][:40]!r} is not {' FILE or '.join(KEEPING)} FILE"
         raise Refused("option_usage", verb="gateway", problem=problem)
-    if options.tls_cert or options.tls_key:
-        raise Refused("not_built", what="TLS on the gateway's own port", instead="Listen on loopback and put a TLS proxy in front.")
     if options.store:
         raise Refused("not_built", what="--store", instead="The ledger is gateway/ledger.db in the home; choose the home with --home.")
 
@@ -88,49 +63,34 @@ def main(argv: Sequence[str]) -> int:
     options = _options([*argv, *settings.args])
     try:
         _check_built(options)
-        host, port = parse_listen(options.listen)
+        addresses = read_addresses(options.listen, options.tls_cert, options.tls_key)
         home = find_home(options.home, settings)
         if options.words:
             return KEEPING[options.words[0]](home, options.words[1])
-        return asyncio.run(_run(home, host, port, settings))
+        return asyncio.run(_run(home, addresses, settings))
     except Refused as refusal:
         emit("error", code=refusal.code, teaching=refusal.teaching)
         print(refusal.teaching, file=sys.stderr)
         return EXIT_USAGE if refusal.code in WRONG_OPTIONS else EXIT_LEDGER if refusal.code in LEDGER_LOST else EXIT_REFUSED
 
 
-async def _listen(gateway: Gateway, host: str, port: int | None):
-    """The asked-for port, or the default one and those after it, or any free one."""
-    if port is not None:
-        return await gateway.listen(host, port)
-    for candidate in range(DEFAULT_PORT, DEFAULT_PORT + PORTS_TRIED):
-        try:
-            return await gateway.listen(host, candidate)
-        except Refused as refusal:
-            if refusal.code != "port_in_use":
-                raise
-    return await gateway.listen(host, 0)
-
-
-async def _run(home: Home, host: str, port: int | None, settings: Settings) -> int:
+async def _run(home: Home, addresses: Addresses, settings: Settings) -> int:
     running = read_live(home.gateway_json)
     if running is not None:
         raise Refused("gateway_running", pid=running["pid"], url=running.get("url", "unknown address"))
     gc.set_threshold(*COLLECTOR)
     gateway = open_gateway(home, SystemClock(), settings)
     try:
-        server = await _listen(gateway, host, port)
-        name = f"[{host}]" if ":" in host else host
-        url = f"http://{name}:{server.port}"
+        server, url, elsewhere = await listen(gateway, addresses)
         write_runfile(home.gateway_json, url=url, port=server.port)
-        _announce(gateway, url, server.port, settings)
+        _announce(gateway, url, server.port, elsewhere, settings)
         return await _wait_end()
     finally:
         remove_runfile(home.gateway_json)
         await gateway.close()
 
 
-def _announce(gateway: Gateway, url: str, port: int, settings: Settings) -> None:
+def _announce(gateway: Gateway, url: str, port: int, elsewhere: str, settings: Settings) -> None:
     if gateway.genesis:
         emit("genesis")
     emit("listening", url=url, port=port)
@@ -139,6 +99,8 @@ def _announce(gateway: Gateway, url: str, port: int, settings: Settings) -> None
         emit("setup-code", code=code)
     if not settings.attached:
         print(f"Gateway: {url}\nConsole: {url}/console/")
+        if elsewhere:
+            print(f"Over TLS: {elsewhere}")
         if code is not None:
             print(f"Setup code for the approval passphrase: {code}")
         sys.stdout.flush()

@@ -52,13 +52,20 @@ Serves one Connection: polls the gateway, runs the Tools of the Manifest, report
 
 Exit: 0 normal stop, 2 configuration, 3 credential rejected, 1 error.
 """),
-    "gateway": ("run the authority by itself", """rulith gateway [--home DIR] [--listen HOST:PORT] [backup FILE | restore FILE]
+    "gateway": ("run the authority by itself", """rulith gateway [--home DIR] [--listen HOST:PORT] [--tls-cert FILE --tls-key FILE]
+               [backup FILE | restore FILE]
 
 Serves the Agent surface at /mcp, the Worker line at /work and the Console at /console/.
 `start` runs one by itself; this is for a gateway that stands alone.
 
+  --listen HOST:PORT   the loopback address; with a certificate, the one served over TLS
+                       beside it, for Agents, Workers and browsers elsewhere
+  --tls-cert FILE, --tls-key FILE   PEM, needed off loopback
+
   backup FILE    copy the ledger to the new FILE, whether a gateway runs or not
   restore FILE   put the ledger of FILE in place of the home's; the one that stood there is kept
+
+RULITH_LOG=json writes the log, which is its stderr, one JSON object a line.
 
 Exit: 0 stopped or done, 1 refused, 2 usage, 4 the ledger or the backup is damaged or lost.
 """),

@@ -135,7 +135,7 @@ CODES: dict[str, tuple[str, str]] = {
     # the door
     "listen_needs_tls": (
         "{host} is not a loopback address, and credentials would cross the network in plain text.",
-        "Listen on 127.0.0.1, or wait for the release that takes --tls-cert and --tls-key.",
+        "Give --tls-cert and --tls-key, or listen on 127.0.0.1.",
     ),
     "listen_malformed": ("{listen!r} is not HOST:PORT.", "Write for example --listen 127.0.0.1:7781."),
     "backup_unusable": ("{path} is no backup of a ledger: {problem}.", "Take another one; nothing was changed."),
