@@ -48,6 +48,12 @@ ROOT = Path(__file__).resolve().parent
 REQUIREMENTS = ROOT / "requirements-bundle.txt"
 BUILD_ONLY = {"fastjsonschema"}
 NAMESPACES = ("jaraco", "backports")   # PEP 420 packages import from a zip only as regular ones
+# What keyring's parts import before Python 3.12. Nothing here unpacks an archive, and keyring asks
+# for entry points only, which the standard library of 3.10 tells; the backports are 29 kB.
+STAND_INS = {
+    "backports/tarfile.py": b"import tarfile\nfrom tarfile import *\ndata_filter = getattr(tarfile, 'data_filter', None)\n",
+    "importlib_metadata/__init__.py": b"from importlib.metadata import *\n",
+}
 SIZE_BYTES_MAX = 1_000_000             # a promise of the README
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)       # the format's first instant; no clock in the bytes
 
@@ -307,6 +313,7 @@ def archive_files(found: dict[str, Path]) -> dict[str, bytes]:
                 files[inside] = data
     for package in NAMESPACES:
         files.setdefault(f"{package}/__init__.py", b"")
+    files |= STAND_INS
     for name, data in tree(ROOT / "rulith", "rulith").items():
         files[name] = slim(data, name, untyped=True) if name.endswith(".py") else data
     for name in SHIPPED_PROTOCOL:

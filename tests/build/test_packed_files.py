@@ -193,6 +193,21 @@ def test_roots_are_told_as_text_and_are_those_of_the_wheel(pyz, wheels):
     assert len(context.get_ca_certs()) == len(certificates[0])
 
 
+PYTHONS = [path for minor in ("3.10", "3.12", "3.13") for path in sorted(Path.home().glob(f".pyenv/versions/{minor}.*/bin/python"))[:1]]
+
+
+@pytest.mark.parametrize("python", PYTHONS or [Path(sys.executable)], ids=lambda path: path.parts[-3])
+def test_it_starts_and_keyring_imports_on_other_pythons(pyz, tmp_path, python):
+    done = subprocess.run([python, "-I", "-S", "-W", "error", str(pyz), "version", "--json"], env=BARE, capture_output=True, text=True)
+    assert done.returncode == 0 and json.loads(done.stdout)["sha256"] == hashlib.sha256(pyz.read_bytes()).hexdigest(), done.stderr
+    code = ("import runpy, sys; runpy.run_path(sys.argv[1], run_name='loaded')\n"
+            "import keyring.backend, keyring.backends.macOS, keyring.backends.Windows, jeepney.io.blocking, ecdsa, certifi\n"
+            "from importlib import resources; print(len(resources.files('certifi').joinpath('cacert.pem').read_text()) > 100_000, len(certifi.contents()) > 100_000)\n"
+            "keyring.backend._load_plugins(); print({kind.__module__ for kind in keyring.backend.KeyringBackend._classes} >= {'keyring.backends.macOS'})\n")
+    done = subprocess.run([python, "-I", "-S", "-c", code, str(pyz)], env=BARE, capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "True", "True"] and not done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("content", [b"x", b"\x30\x82", b"\x30\x82\x00\x05abc", b"\x30\x05abcde"])
 def test_a_cut_list_of_roots_is_refused(content):
     with pytest.raises((ValueError, IndexError)):
