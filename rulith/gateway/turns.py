@@ -34,7 +34,10 @@ class LedgerLike(Protocol):
 
 def log(text: str) -> None:
     """One line in the gateway's log, which is its stderr."""
-    print(text, file=sys.stderr, flush=True)
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        pass            # the disk that takes no commit may be the log's too; what hangs on a commit does not hang on a line
 
 
 class Turns:
@@ -91,18 +94,25 @@ class Turns:
         try:
             self._ledger.commit()
         except Refused as error:
-            self._fall_sick(str(error))
-            self._drop(waiting, Unknown("commit_failed", str(error)))
+            self._fail(waiting, str(error))
             return
         except Exception as bug:
-            self._fall_sick(type(bug).__name__)   # loud, and everyone who waited still hears of it
-            self._drop(waiting, Unknown("commit_failed", type(bug).__name__))
+            self._fail(waiting, type(bug).__name__)   # loud, and everyone who waited still hears of it
             raise
         touched, self._touched = self._touched, set()
         self._committed(touched)
         for waiter in waiting:
             if not waiter.done():               # its caller may have gone
                 waiter.set_result(None)
+
+    def _fail(self, waiting: list[asyncio.Future], trouble: str) -> None:
+        """A commit failed: nothing that was staged stays, whoever waited hears so, and so does the log."""
+        self._sick = True             # first: what is folded again, or wakes, must not stage anything now
+        try:
+            self._drop(waiting, Unknown("commit_failed", trouble))
+        finally:
+            if not self._broken:
+                self._fall_sick(trouble)
 
     def _fall_sick(self, trouble: str) -> None:
         self._sick = True
@@ -167,7 +177,10 @@ class Turns:
             self._ledger.append(PROBE_CHAIN, PROBE_KIND, {"recovered": True}, at)
             self._ledger.commit()
         except Refused as error:
-            self._ledger.discard()
-            self._fall_sick(str(error))
+            if self._touched:       # what others had staged goes with it: their machines are folded again, and they hear of it
+                self._fail(self._end_turn(), str(error))
+            else:
+                self._ledger.discard()
+                self._fall_sick(str(error))
             raise Refused("store_unavailable", cause=error.happened.rstrip(".")) from error
         self._recover()

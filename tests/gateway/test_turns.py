@@ -121,3 +121,50 @@ def test_a_commit_that_flush_made_is_not_made_twice():
         assert ledger.commits == 1
 
     story(main())
+
+
+def test_what_was_staged_while_commits_fail_is_folded_away_with_a_failed_probe():
+    """A probe takes with it what others had staged; their machines must not go on holding it, nor their answers leave."""
+
+    async def main():
+        ledger, folded = CountingLedger(), []
+        turns = Turns(ledger, refold=folded.append, tell=lambda text: None)
+        ledger.fail_next = [StoreFailed("store_full"), StoreFailed("store_full")]
+        turns.stage("a", "board", {}, AT)
+        with pytest.raises(Unknown):
+            await turns.settled()
+        turns.stage_lazily("b", "board", {}, AT)
+        turns.stage("c", "board", {}, AT)
+        waiting = asyncio.ensure_future(turns.settled())
+        await asyncio.sleep(0)
+        with pytest.raises(Refused, match="disk is full"):
+            turns.check_writable(AT)
+        with pytest.raises(Unknown):
+            await waiting
+        assert folded == [{"a"}, {"b", "c"}] and list(ledger.rows()) == []
+        turns.check_writable(AT)
+        assert [row.kind for row in ledger.rows()] == ["probe"]
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+
+
+def test_a_log_that_cannot_be_written_leaves_nobody_without_an_answer(monkeypatch):
+    """The disk that takes no commit may be the one that holds the log."""
+
+    class Full:
+        def write(self, text):
+            raise OSError(28, "No space left on device")
+
+        flush = write
+
+    async def main():
+        ledger, folded = CountingLedger(), []
+        turns = Turns(ledger, refold=folded.append)
+        monkeypatch.setattr("sys.stderr", Full())
+        ledger.fail_next = [StoreFailed("store_full")]
+        turns.stage("a", "board", {}, AT)
+        with pytest.raises(Unknown):
+            await turns.settled()
+        assert folded == [{"a"}] and turns.is_sick and "disk is full" in turns.trouble
+
+    asyncio.run(asyncio.wait_for(main(), 5))
