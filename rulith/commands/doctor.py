@@ -1,6 +1,7 @@
-"""`rulith doctor [--home DIR] [--json]`: what this machine and this home look like, one line for each thing.
+"""`rulith doctor [--home DIR] [--json] [--repair]`: what this machine and this home look like, one line for each thing.
 
-Looks and changes nothing: no folder is made, no secret shown. Where a gateway runs, it is
+Looks and changes nothing: no folder is made, no secret shown; `--repair` does what
+doctor_repair.py lists, and nothing else. Where a gateway runs, it is
 asked to check its ledger; where none does, the ledger is opened for as long as that takes.
 
 Exit  0 nothing is wrong, 1 something is, 2 wrong options.
@@ -17,12 +18,14 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from rulith import VERSION
-from rulith.base.clock import SystemClock
+from rulith.base.clock import SystemClock, seconds_of, stamp
 from rulith.base.errors import Refused
 from rulith.base.plain_text import plain
+from rulith.commands.doctor_repair import leftovers, take_away
 from rulith.disk.home import Home, find_home
 from rulith.disk.locks import holder_of
 from rulith.disk.profiles import Profile, agent_secrets, device_secrets, list_profiles, role_env, worker_secrets
@@ -32,6 +35,7 @@ from rulith.gateway.first_start import HAS_NO_ROWS, SIGNING_KEY, check_ledger_fi
 from rulith.gateway.signing import Signer
 from rulith.local.gateway import LocalGateway, find_gateway
 from rulith.net.client import HttpClient
+from rulith.net.tls import client_context
 from rulith.procs.archive import interpreter, running_archive
 from rulith.store.ledger import Ledger, engine_version
 
@@ -41,6 +45,8 @@ PORTS = {7780: "workbench", 7781: "gateway"}
 SQLITE_NEEDED, SQLITE_MENDED = (3, 37, 0), (3, 51, 3)     # STRICT tables; the write-ahead log with several connections
 FREE_BYTES_MIN = 100 * 2**20
 LEDGER_CHECK_S = 600.0
+REMOTE = ("nfs", "cifs", "smb", "fuse.sshfs", "9p", "afs", "ceph", "glusterfs", "fuse.glusterfs")
+CLOCK_MARGIN_S = 2.0
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -51,30 +57,32 @@ class Finding:
     text: str
 
 
-def read_options(argv: Sequence[str]) -> tuple[str | None, bool]:
-    """(--home, --json). Raises Refused: option_unknown, option_value."""
-    words, home, as_json = list(argv), None, False
+def read_options(argv: Sequence[str]) -> tuple[str | None, bool, bool]:
+    """(--home, --json, --repair). Raises Refused: option_unknown, option_value."""
+    words, home, as_json, repair = list(argv), None, False, False
     while words:
         name, joined, value = words.pop(0).partition("=")
         if name == "--json" and not joined:
             as_json = True
+        elif name == "--repair" and not joined:
+            repair = True
         elif name == "--home":
             if not joined and not words:
                 raise Refused("option_value", verb="doctor", option=name)
             home = value if joined else words.pop(0)
         else:
             raise Refused("option_unknown", verb="doctor", option=name[:60])
-    return home, as_json
+    return home, as_json, repair
 
 
 def main(argv: Sequence[str]) -> int:
     try:
-        option, as_json = read_options(argv)
+        option, as_json, repair = read_options(argv)
     except Refused as refusal:
         sys.stderr.write(refusal.teaching + "\n")
         return EXIT_USAGE
     home = find_home(option, os.environ)
-    findings = list(examine(home, os.environ))
+    findings = list(examine(home, os.environ, repair=repair))
     is_well = all(each.state != WRONG for each in findings)
     if as_json:
         print(json.dumps({"home": str(home.path), "ok": is_well, "checks": [asdict(each) for each in findings]}, ensure_ascii=False))
@@ -84,12 +92,16 @@ def main(argv: Sequence[str]) -> int:
     return EXIT_OK if is_well else EXIT_WRONG
 
 
-def examine(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
+def examine(home: Home, environ: Mapping[str, str], *, repair: bool = False) -> Iterator[Finding]:
     """Everything that is looked at, in the order of a reader's questions."""
     yield from _machine()
+    yield _finding("certificates", lambda: _certificates(environ))
     yield from _home(home)
     if not home.path.is_dir():
         return
+    for path, what in leftovers(home, SystemClock()):
+        done = take_away(path) if repair else "`rulith doctor --repair` removes it"
+        yield Finding("leftover", NOTE, f"{path} {what}; {done}")
     yield from _secrets(home)
     yield from _profiles(home, environ)
     yield from _running(home)
@@ -124,6 +136,37 @@ def _machine() -> Iterator[Finding]:
         yield Finding("sqlite", OK, engine_version())
 
 
+def _certificates(environ: Mapping[str, str]) -> Finding:
+    """Whom this machine's clients trust, as they would find it."""
+    count = len(client_context(environ).get_ca_certs())
+    named = [name for name in ("SSL_CERT_FILE", "RULITH_CA_FILE") if environ.get(name)]
+    return Finding("certificates", OK, f"{_count(count, 'root')} trusted" + (f", with {' and '.join(named)}" if named else ""))
+
+
+def _remote_file_system(path: Path) -> str:
+    """The kind of the network file system that `path` stands on; empty for a local one, or where the system does not say."""
+    try:
+        mounts = Path("/proc/mounts").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    place, best, kind = os.path.realpath(path), "", ""
+    for row in mounts:
+        fields = row.split(" ")
+        point = fields[1].encode("latin-1", "replace").decode("unicode_escape") if len(fields) > 2 else ""
+        if point and (place == point or place.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
+            best, kind = point, fields[2]
+    return kind if kind.startswith(REMOTE) else ""
+
+
+def _clock(ledger: Ledger) -> Finding:
+    """The machine's clock beside the newest row: stamps only ascend, so a clock set back makes them stand still."""
+    now_s = SystemClock().wall_s()
+    newest = max((row.at for name in ledger.chains() for row in ledger.rows(name, ledger.head(name)[0] - 1)), default="")
+    if newest and seconds_of(newest) > now_s + CLOCK_MARGIN_S:
+        return Finding("clock", WRONG, f"{stamp(now_s)} here, and the ledger's newest row is of {newest}; set the clock before anything expires by it")
+    return Finding("clock", OK, f"{stamp(now_s)}" + (f", the ledger's newest row is of {newest}" if newest else ""))
+
+
 def _home(home: Home) -> Iterator[Finding]:
     path = home.path
     if not path.exists():
@@ -141,6 +184,10 @@ def _home(home: Home) -> Iterator[Finding]:
     else:
         open_to = "" if os.name != "posix" or not found.st_mode & 0o055 else "; others can list it, which its secret files do not rest on"
         yield Finding("home", OK, f"{path}, mode {mode}{open_to}")
+    remote = _remote_file_system(path)
+    if remote:
+        yield Finding("disk", WRONG, f"{path} is on a network file system ({remote}), where a write-ahead log is not safe; "
+                      "move the home to a local disk (--home, RULITH_HOME)")
     free = shutil.disk_usage(path).free
     state = OK if free >= FREE_BYTES_MIN else WRONG
     yield Finding("disk", state, f"{free // 2**20} MiB free" + ("" if state == OK else "; commits fail when it is full"))
@@ -212,21 +259,24 @@ def _running(home: Home) -> Iterator[Finding]:
     gateway = find_gateway(home) if live is not None else None
     if gateway is None:
         yield Finding("gateway", OK, "not running")
-        yield _finding("ledger", lambda: _closed_ledger(home))
+        try:
+            yield from _closed_ledger(home)
+        except Refused as refusal:
+            yield Finding("ledger", WRONG, refusal.teaching)
         return
     yield from asyncio.run(_ask(gateway, live))
 
 
-def _closed_ledger(home: Home) -> Finding:
+def _closed_ledger(home: Home) -> list[Finding]:
     check_ledger_file(home)
     if not home.ledger.exists():
-        return Finding("ledger", NOTE, "none yet; the first start of the gateway makes it")
+        return [Finding("ledger", NOTE, "none yet; the first start of the gateway makes it")]
     ledger = Ledger.open(home.ledger, SystemClock(), put_aside=False)
     try:
         chains = {name: ledger.head(name)[0] for name in ledger.chains()}
         if not chains:
             check_unused(home, HAS_NO_ROWS)
-        return _ledger(chains, ledger.verify())
+        return [_ledger(chains, ledger.verify()), _clock(ledger)]
     finally:
         ledger.close()
 

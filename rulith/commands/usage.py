@@ -134,31 +134,39 @@ check needs no gateway.
 
 Exit: 0 sound, shown or in force; 1 errors, refused, or no; 2 usage.
 """),
-    "explain": ("print the proof in a receipt", """rulith explain FILE [--json]
+    "explain": ("print the proof in a receipt", """rulith explain FILE [--depth N] [--json]
 
 Prints the proof tree of each conclusion in a Terminal Receipt, offline: conclusion on top,
-premises below, who said each, exact arithmetic. It judges nothing; `rulith verify` does.
+premises below, who said each, exact arithmetic; then each premise under whoever said it.
+What is cut says so. It judges nothing; `rulith verify` does.
+
+  --depth N   levels of a tree that are printed, 1 to 64 (16)
+  --json      the trees whole, as they stand in the document
 
 Exit: 0 printed, 1 unreadable, 2 usage.
 """),
-    "verify": ("check a receipt offline", """rulith verify FILE [--key HEX] [--json]
+    "verify": ("check a receipt offline", """rulith verify FILE [--key HEX] [--connection-key FILE] [--json]
 
-Recomputes the hash chain, the digests of Capability, requests, results and decisions, and
-the Ed25519 signature of a Terminal Receipt, with no gateway, no ledger and no network, and
-names the first thing that was altered. It does not derive the conclusions again from their
-premises by the rules: a later release does that.
+With no gateway, no ledger and no network: recomputes the hash chain and every digest of a
+Terminal Receipt, compares grants, receipts and decisions with what they are bound to, derives
+every conclusion again from its premises by the rules, and checks the Ed25519 signature. Names
+the first thing that was altered, or says on whom each premise rests.
 
-  --key HEX   the gateway's public key (`rulith doctor` there prints it); without it the
-              signature shows that nothing changed since, not whose it is
-  --json      one result object on stdout
+  --key HEX              the gateway's public key (`rulith doctor` there prints it); without it
+                         the signature shows that nothing changed since, not whose it is
+  --connection-key FILE  the Worker's Connection key: the grants' signatures are checked too
+  --json                 one result object on stdout
 
-Exit: 0 everything fits, 1 altered or unreadable, 2 usage.
+Exit: 0 everything fits, 1 something was altered or is unreadable, 2 usage.
 """),
-    "doctor": ("say what this machine and home look like", """rulith doctor [--home DIR] [--json]
+    "doctor": ("say what this machine and home look like", """rulith doctor [--home DIR] [--json] [--repair]
 
-Looks at Python, SQLite, the home and who may write to it, the secret files, the signing key
-of receipts, profiles and their models, what runs, the ports, and checks every hash of the
-ledger: the running gateway checks it, or the file is opened where none runs. Changes nothing.
+Looks at Python, SQLite, trusted certificates, the home, its disk and who may write to it, the
+secret files, the signing key of receipts, profiles and their models, what runs, the ports,
+the clock, and checks every hash of the ledger: the running gateway checks it, or the file is
+opened where none runs. Changes nothing.
+
+  --repair   also remove run files of processes that are gone and what cut writes left behind
 
 Exit: 0 nothing is wrong, 1 something is, 2 usage.
 """),

@@ -104,7 +104,7 @@ def test_a_home_that_is_well_says_so_and_shows_no_secret(home, capsys):
 def test_a_home_that_is_not_there_is_not_made(tmp_path, capsys):
     status, found = examine(Home(tmp_path / "none"), capsys)
     assert status == 0 and found["home"][0][0] == "note" and not (tmp_path / "none").exists()
-    assert set(found) == {"rulith", "python", "sqlite", "home"}
+    assert set(found) == {"rulith", "python", "sqlite", "certificates", "home"}
 
 
 def test_an_empty_home_has_nothing_wrong_with_it(tmp_path, capsys):
@@ -210,3 +210,38 @@ def test_a_person_gets_one_line_for_each_thing(home, capsys):
     assert doctor.main([f"--home={home.path}"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(line.split()[0] in ("ok", "note", "wrong") for line in lines) and len(lines) > 10
+
+
+def test_a_clock_behind_the_ledgers_newest_row_is_wrong(home, capsys) -> None:
+    ledger = Ledger.open(home.ledger, SystemClock())
+    ledger.append("gateway", "probe", {"recovered": True}, "2999-01-01T00:00:00.000Z")
+    ledger.commit()
+    ledger.close()
+    status, found = examine(home, capsys)
+    assert status == 1 and found["clock"][0][0] == "wrong" and "2999-01-01" in found["clock"][0][1]
+
+
+def test_a_home_on_a_network_disk_is_wrong(home, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(doctor, "_remote_file_system", lambda path: "nfs4")
+    status, found = examine(home, capsys)
+    assert status == 1 and any("network file system (nfs4)" in text for _, text in found["disk"])
+    monkeypatch.undo()
+    assert doctor._remote_file_system(home.path) == ""
+
+
+def test_leftovers_are_told_and_removed_on_request_only(home, capsys) -> None:
+    gone = home.run / "gateway.json"
+    write_runfile(gone, url="http://127.0.0.1:1", port=1)
+    record = json.loads(gone.read_text())
+    gone.write_text(json.dumps({**record, "pid": 2**22 - 3}))
+    spare, fresh, theirs = home.gateway / ("settings.json." + "a" * 16 + ".tmp"), home.gateway / ("x." + "b" * 16 + ".tmp"), home.gateway / "mine.tmp"
+    for path in (spare, fresh, theirs):
+        path.write_text("half")
+    os.utime(spare, (1, 1))
+    os.utime(theirs, (1, 1))
+    _, found = examine(home, capsys)
+    assert len(found["leftover"]) == 2 and gone.exists() and spare.exists()
+    assert doctor.main(["--home", str(home.path), "--repair"]) == 0 and "removed" in capsys.readouterr().out
+    assert not gone.exists() and not spare.exists() and fresh.exists() and theirs.exists()
+    _, found = examine(home, capsys)
+    assert "leftover" not in found
