@@ -8,7 +8,7 @@ Source  protocol/, "proof node".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 OPERATORS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "idiv": "÷", "mod": "mod", "imod": "mod", "pow": "^"}
 
@@ -16,6 +16,8 @@ OPERATORS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "idiv": "÷", "
 def computation_text(row: dict) -> str:
     """`1299 × 7 = 9093`, or `name(left, right) = result` where no sign is usual."""
     op, left, result = row["op"], row.get("left"), row.get("result")
+    if "members" in row:
+        return f"{op} of {row['members']} = {result}"
     if op in OPERATORS and "right" in row:
         return f"{left} {OPERATORS[op]} {row['right']} = {result}"
     operands = ", ".join(str(row[side]) for side in ("left", "right") if side in row)
@@ -30,19 +32,29 @@ def said_by(node: dict) -> str:
         whose = "" if by.get("law") else ", an Agent's rule"
         return f"by the rule “{by.get('label') or by.get('id')}”{whose}"
     if kind == "receipt":
-        return f"read by {by.get('tool')} from the Source {by.get('source')}, receipt of {by.get('at')}"
+        where = f" from the Source {by['source']}" if by.get("source") else ""
+        return f"read by {by.get('tool')}{where}, receipt of {by.get('at')}"
     if kind == "action":
-        return f"effect of {by.get('action')}"
+        return f"effect of {by.get('action')}" + (f", which {by['reconciledBy']} says happened" if by.get("reconciledBy") else "")
     if kind == "law":
         return f"set by the gateway ({by.get('what')})" if by.get("what") else "set by the gateway"
     return "asserted by the Agent"
 
 
-def proof_lines(node: dict, depth: int = 0, *, without: str = "", shown: set[str] | None = None) -> Iterator[str]:
+def proof_nodes(tree: Mapping) -> Iterator[Mapping]:
+    """Every node of a proof tree, conclusion first, in reading order."""
+    waiting = [tree]
+    while waiting:
+        yield (node := waiting.pop())
+        waiting.extend(reversed(node["premises"]))
+
+
+def proof_lines(node: dict, depth: int = 0, *, without: str = "", shown: set[str] | None = None, depth_max: int = 64) -> Iterator[str]:
     """The lines of `node`'s tree. The weakest premise is marked, a cut is said.
 
     without   a prefix of predicate names that every reader here knows, left out
     shown     ids of derived conclusions whose premises stand above already; they are not repeated
+    depth_max what lies deeper is cut, and said to be
     """
     shown = set() if shown is None else shown
     mark = "  ← weakest premise" if node.get("witness") and depth and not node.get("premises") else ""
@@ -54,8 +66,11 @@ def proof_lines(node: dict, depth: int = 0, *, without: str = "", shown: set[str
         return
     shown.add(str(node.get("id")))
     for row in computed:
-        yield f"{'  ' * (depth + 1)}{computation_text(row)}, exactly"
-    for premise in premises:
-        yield from proof_lines(premise, depth + 1, without=without, shown=shown)
+        yield f"{'  ' * (depth + 1)}{computation_text(row)}, {'rounded' if row.get('rounded') else 'exactly'}"
     if node.get("cut"):
         yield f"{'  ' * (depth + 1)}… more below, not shown"
+    elif premises and depth >= depth_max:
+        yield f"{'  ' * (depth + 1)}… {len(premises)} premise{'' if len(premises) == 1 else 's'} below, not shown"
+    else:
+        for premise in premises:
+            yield from proof_lines(premise, depth + 1, without=without, shown=shown, depth_max=depth_max)

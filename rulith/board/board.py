@@ -77,6 +77,7 @@ class Board(Machine):
         super().__init__()
         self.agent_id = agent_id
         self._recall = recall
+        self._closed = ""                  # digest of what was true of the Case that the running command closed
         self.state = BoardState(agent_id, self.journal)
         self.viewer = Viewer(self.state)
 
@@ -85,6 +86,7 @@ class Board(Machine):
     @contextmanager
     def _whole(self) -> Iterator[None]:
         state = self.state
+        self._closed = ""
         try:
             with state.program.transaction() as tx, self.journal.open():
                 state.tx = tx
@@ -107,7 +109,9 @@ class Board(Machine):
                     self._touch_case(case_id)
 
     def _row_extra(self) -> dict:
-        return {"closure": self.state.program.closure_digest()}
+        """What replay must find again: the closure, and where a Case closed, all that its receipt will state of it."""
+        extra = {"closure": self.state.program.closure_digest()}
+        return {**extra, "proofs": self._closed} if self._closed else extra
 
     def _touch_focus(self, focus: Sequence[str]) -> None:
         """The Cases a write was made under."""
@@ -289,6 +293,7 @@ class Board(Machine):
 
     def _close_case(self, command: Mapping, at: str, draw: Mint) -> dict:
         result = cases.close_case(self.state, command, at, draw)
+        self._closed = receipts.closing_digest(self.state.cases[result["caseId"]])
         refresh_aggregates(self.state, [])
         self._touch_case(result["caseId"])
         return result

@@ -14,6 +14,7 @@ from dataclasses import replace
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.board.capability import CASE_TYPE, a_type, type_fits
+from rulith.board.evidence import evidence
 from rulith.board.law_proofs import Derivation, FirstFound, agents_reach, derivation
 from rulith.board.proofs import fact_node, proof_tree
 from rulith.board.release import CaseType, Release
@@ -332,7 +333,7 @@ def uncertified_text(case: Case, rows: Sequence[Mapping]) -> str:
 
 
 def closing_record(state: BoardState, case: Case, rows: Sequence[Mapping]) -> dict:
-    """What was true at the close: leaves, their proofs, and the facts those rest on."""
+    """What was true at the close: leaves, their proofs, the facts those rest on, and what it takes to derive them again."""
     conclusions = []
     for row in rows:
         if case.is_exploration:
@@ -355,7 +356,7 @@ def closing_record(state: BoardState, case: Case, rows: Sequence[Mapping]) -> di
             seen.add(fact.id)
             facts.append(fact_node(state, fact))
     return {"leaves": [dict(row) for row in rows], "conclusions": conclusions, "facts": facts[:HISTORY_FACTS_MAX],
-            "truncated": len(facts) > HISTORY_FACTS_MAX}
+            "truncated": len(facts) > HISTORY_FACTS_MAX, **evidence(state, conclusions)}
 
 
 def _keep_closing(state: BoardState, case: Case) -> None:

@@ -1,20 +1,25 @@
 """Terminal Receipts: the self-contained, signed proof bundle of a closed Case.
 
 Written in the very commit that closes the Case, from that Case's own ledger rows in full
-and the bare hashes of the rows between, so that anyone can check the chain, the proofs
-and the signature with no ledger and no network. Decides nothing about the Case.
+and the digests of the rows between, so that anyone can check the chain, the proofs and the
+signature with no ledger and no network. What earlier Cases brought and this one rests on
+comes with the very rows that recorded it. Decides nothing about the Case.
 
 Source  the design's rules on closing and chains (§5); format rulith-terminal-receipt/1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
+from rulith.base.canonical import canonical_bytes, digest, sha256_hex
 from rulith.board.operations import Operation
 from rulith.gateway.authority import BOARD, Authority
 from rulith.gateway.signing import Signer
 
 FORMAT = "rulith-terminal-receipt/1"
 GATEWAY = {"kind": "gateway"}
+GAP_ROWS_MAX = 2_000     # rows of other work that stand by digest between two of the Case; more are skipped, and said to be
 
 
 class TerminalReceipts:
@@ -32,14 +37,14 @@ class TerminalReceipts:
         borrowed = cited - {each.ordinal for each in own}
         told = {each.ordinal: _operation(each) for each in known if case_id in each.case_ids or each.ordinal in borrowed}
         told.update(self._told_before(agent_id, facts["facts"], borrowed - set(told)))
-        rows, between = self._rows(agent_id, state.case_rows[case_id] | self._recorded(agent_id, borrowed))
         document = {
             "format": FORMAT, "agentId": agent_id, **facts,
             "operations": [told[ordinal] for ordinal in sorted(told)],
             "decisions": [each for each in self.authority.registry.decisions.values()
                           if each["agentId"] == agent_id and case_id in each["caseIds"]],
-            "rows": rows, "between": between,
+            **self._rows(agent_id, state.case_rows[case_id], facts["facts"]),
         }
+        document["digests"] = {name: digest(value) for name, value in document.items()}
         self.authority.record_receipt_document(agent_id, self._signer.sign_document(document))
         self._let_go(agent_id, case_id, document)
 
@@ -60,26 +65,58 @@ class TerminalReceipts:
                     found[row["ordinal"]] = row
         return found
 
-    def _recorded(self, agent_id: str, ordinals: set[int]) -> set[int]:
-        """The rows that recorded these operations: a Case may rest on what an earlier Case on the same Board brought."""
-        if not ordinals:
-            return set()
-        return {row.seq for row in self.authority.rows(agent_id, 0)
-                if row.kind == BOARD and row.body["command"].get("ordinal") in ordinals}
+    def _rows(self, agent_id: str, own: set[int], facts: list[dict]) -> dict:
+        """{rows, between, skipped, borrowed}: the Case's rows in full, what stands between them, and rows its facts rest on from elsewhere."""
+        wanted = {fact["by"]["at"]: fact["id"] for fact in facts if "at" in fact["by"]}
+        rows, between, skipped = [], [], []
+        seqs = sorted(own)
+        for first, last in _stretches(seqs):
+            if rows:
+                skipped.append({"after": rows[-1]["seq"], "before": first})
+            for row in self.authority.rows(agent_id, first - 1):
+                if row.seq > last:
+                    break
+                if row.seq in own or (row.kind == BOARD and row.at in wanted):
+                    rows.append(_full(row))
+                else:
+                    between.append({"seq": row.seq, "at": row.at, "kind": row.kind, "body": sha256_hex(canonical_bytes(row.body)), "hash": row.hash})
+        for row in rows:
+            wanted.pop(row["at"], None)
+        return {"rows": rows, "between": between, "skipped": skipped, "borrowed": self._borrowed(agent_id, wanted)}
 
-    def _rows(self, agent_id: str, own: set[int]) -> tuple[list[dict], list[dict]]:
-        """These rows in full, and sequence number and hash of every other row between the first and the last."""
-        first, last = min(own), max(own)
-        rows, between = [], []
-        for row in self.authority.rows(agent_id, first - 1):
-            if row.seq > last:
-                break
-            if row.seq in own:
-                rows.append({"chain": row.chain, "seq": row.seq, "at": row.at, "kind": row.kind, "body": row.body,
-                             "prev": row.prev, "hash": row.hash})
+    def _borrowed(self, agent_id: str, wanted: Mapping[str, str]) -> list[dict]:
+        """The rows of these moments, from the receipts of closed Cases and the rows of open ones; `wanted` names a fact of each."""
+        state, found = self.authority.agents[agent_id], {}
+        cases = dict.fromkeys(state.board.case_of_fact(fact_id) for fact_id in wanted.values())
+        for case_id in cases:
+            document = self.authority.receipt_document(agent_id, case_id) if case_id is not None else None
+            if document is not None:
+                known: Iterable[dict] = (*document["rows"], *document.get("borrowed", ()))
             else:
-                between.append({"seq": row.seq, "hash": row.hash})
-        return rows, between
+                seqs = state.case_rows.get(case_id, ())
+                known = (_full(row) for row in self.authority.rows(agent_id, min(seqs) - 1)) if seqs else ()
+            for row in known:
+                if row["kind"] == BOARD and row["at"] in wanted:
+                    found[row["seq"]] = row
+                if len(found) == len(wanted):
+                    break
+        return [found[seq] for seq in sorted(found)]
+
+
+def _stretches(seqs: list[int]) -> list[tuple[int, int]]:
+    """First and last of each run of rows with no gap above GAP_ROWS_MAX inside."""
+    found = [(seqs[0], seqs[0])]
+    for seq in seqs[1:]:
+        first, last = found[-1]
+        if seq - last > GAP_ROWS_MAX:
+            found.append((seq, seq))
+        else:
+            found[-1] = (first, seq)
+    return found
+
+
+def _full(row) -> dict:
+    return {"chain": row.chain, "seq": row.seq, "at": row.at, "kind": row.kind, "body": row.body, "prev": row.prev, "hash": row.hash}
 
 
 def _operation(operation: Operation) -> dict:
@@ -95,7 +132,7 @@ def _operation(operation: Operation) -> dict:
                toolSpecText=plan["toolSpecText"], sourceRecordId=plan["sourceRecordId"], argumentDigest=plan["argumentDigest"],
                invocationId=operation.invocation)
     if operation.decision:
-        row["decisionId"] = operation.decision["id"]
+        row.update(decisionId=operation.decision["id"], decision=plan["decision"])
     if operation.dispatch:
         row["dispatch"] = dict(operation.dispatch)
         row["requestDigest"] = operation.dispatch["requestDigest"]

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from rulith.board.receipts import check_receipt
 from rulith.gateway.signing import is_signed
 from rulith.wire.terminal_receipt import check_document
 
@@ -80,7 +79,7 @@ def test_a_receipt_tells_the_calls_of_an_earlier_case_from_its_receipt(play, kit
         case = await world.open_case(host, "approved_calculation")
         assert (await host.call("CloseCase", {"root": case["root"], "disposition": "cancelled", "reason": "done already"}))["accepted"]
         receipt = (await world.local(f"receipt?case={case['caseId']}")).json()
-        assert is_signed(receipt) and check_receipt(receipt) == [] and check_document(receipt).problems == []
+        assert is_signed(receipt) and check_document(receipt).problems == []
         cited = {fact["by"]["ordinal"] for fact in receipt["facts"] if "ordinal" in fact["by"]}
         assert cited and cited <= {row["ordinal"] for row in receipt["operations"]}
         first = (await world.local(f"receipt?case={old['caseId']}")).json()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rulith.board.receipts import check_receipt
 from rulith.gateway.signing import is_signed
+from rulith.wire.terminal_receipt import check_document
 
 
 def test_the_verified_calculation_is_carried_to_a_signed_receipt(play, kit):
@@ -27,7 +27,7 @@ def test_the_verified_calculation_is_carried_to_a_signed_receipt(play, kit):
         assert closed["accepted"] and closed["result"]["disposition"] == "completed", closed
         receipt = (await world.local(f"receipt?case={case['caseId']}")).json()
         assert receipt["format"] == "rulith-terminal-receipt/1"
-        assert is_signed(receipt) and check_receipt(receipt) == []
+        assert is_signed(receipt) and check_document(receipt).problems == []
         assert receipt["case"]["certified"] is True
         state = (await world.local("state")).json()
         assert state["cases"][0]["disposition"] == "completed"

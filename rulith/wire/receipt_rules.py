@@ -1,0 +1,169 @@
+"""The rules of a Terminal Receipt, evaluated a second time: plainly, slowly, and sharing nothing with the engine.
+
+A fact is (predicate, negated, ((name, value), …)), a predicate with its sign (predicate,
+negated); `true` is ("true",), so that it is never 1. Results are exact fractions first, and
+only then the nearest binary64; what has no exact place has no result.
+
+Source  the rule language: docs/board.md, "Rules", "Builtins"; aggregates: docs/capability.md.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from rulith.base.canonical import canonical_text, number_text
+
+LIMIT = 2**53 - 1
+OPERANDS = ("left", "right", "value", "low", "high")
+COMPARE: dict[str, Callable] = {
+    "eq": operator.eq, "neq": operator.ne, "contains": lambda text, part: isinstance(text, str) and isinstance(part, str) and part in text,
+    "lt": operator.lt, "lte": operator.le, "gt": operator.gt, "gte": operator.ge, "between": lambda value, low, high: low <= value <= high}
+EXACT: dict[str, Callable] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "idiv": operator.floordiv, "imod": operator.mod,
+    "mod": lambda x, y: x - y * int(x / y), "min": min, "max": max, "neg": operator.neg, "abs": abs, "sign": lambda x: (x > 0) - (x < 0)}
+ROUNDED: dict[str, Callable] = {"pow": math.pow, "sqrt": math.sqrt, "ln": math.log, "exp": math.exp}
+
+
+def read(value: object) -> object:
+    """A JSON scalar in its one form: "5" and 5.0 are 5, "007" is text."""
+    if isinstance(value, bool):
+        return (str(value).lower(),)
+    if isinstance(value, str) and value[:1] in "-0123456789" and value[-1:].isdigit() and len(value) < 26:
+        try:
+            value = float(value) if abs(float(value)) <= LIMIT and number_text(float(value)) == value else value
+        except ValueError:
+            return value
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= LIMIT else value
+
+
+def fact_of(row: Mapping) -> tuple:
+    return row["predicate"], bool(row.get("negated")), tuple(sorted((name, read(value)) for name, value in row.get("args", {}).items()))
+
+
+def literal_of(row: Mapping, full: Mapping[str, str] | None = None) -> dict:
+    """A literal of a rule; `full` gives the predicates that a Capability's aliases stand for."""
+    name, builtin = row["predicate"], row["predicate"] in {*COMPARE, *EXACT, *ROUNDED, "concat"}
+    return {"sign": (name if full is None or builtin else full[name], bool(row.get("negated"))), "builtin": builtin, "naf": bool(row.get("naf")),
+            "joins": not builtin and not row.get("naf"), "args": {name: read(value) for name, value in row.get("args", {}).items()}}
+
+
+def computed(op: str, *operands) -> tuple[object, bool] | None:
+    """(the result, whether it is exact), or None where there is none."""
+    if op == "concat":
+        return (read("".join(map(str, operands))), True) if all(isinstance(each, (str, int)) for each in operands) else None
+    if not all(isinstance(each, (int, float)) and abs(each) <= LIMIT for each in operands):
+        return None
+    x, y = (*map(Fraction, operands), Fraction(1))[:2]
+    try:
+        if op in EXACT or (op == "pow" and x.denominator == y.denominator == 1 and 0 <= y <= 1100):
+            found = Fraction(EXACT[op](*map(Fraction, operands)) if op in EXACT else x ** int(y))
+            value = read(int(found) if found.denominator == 1 else float(found))
+        else:
+            value = math.isqrt(int(x)) if op == "sqrt" and x >= 0 else 0
+            value = value if op == "sqrt" and value * value == x else read(ROUNDED[op](*operands))
+            small = op == "pow" and max(abs(y.numerator), y.denominator) <= 1100 and Fraction(value) ** y.denominator == x ** y.numerator
+            found = Fraction(value) if {"pow": small or x in (0, 1), "sqrt": Fraction(value) ** 2 == x, "ln": x == 1, "exp": x == 0}[op] else None
+        return (value, found == value) if abs(value) <= LIMIT and (value or found == 0) else None
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return None
+
+
+def under(args: Mapping, bound: Mapping) -> tuple:
+    """Arguments with their variables replaced, in order of name."""
+    return tuple(sorted((name, bound.get(term, term)) for name, term in args.items()))
+
+
+def heads(rule: Mapping, bound: Mapping) -> list[tuple]:
+    """What a rule concludes under these bindings."""
+    return [(*head["sign"], under(head["args"], bound)) for head in rule["then"]]
+
+
+def free(term: object, bound: Mapping) -> bool:
+    return isinstance(term, str) and term[:1] == "?" and term[1:].strip() != "" and term not in bound
+
+
+def fits(literal: Mapping, fact: tuple, bound: Mapping) -> dict | None:
+    """`bound` with what the fact adds, or None where an argument that the literal names is lacking or differs."""
+    there, found = dict(fact[2]), dict(bound)
+    for name, term in literal["args"].items():
+        if name not in there or (found.setdefault(term, there[name]) if free(term, {}) else term) != there[name]:
+            return None
+    return found if fact[:2] == literal["sign"] else None
+
+
+class World:
+    """Rules, and the facts they are judged over. A rule is {when, then}, an aggregate's {when: [], then, over}."""
+
+    def __init__(self, rules: Iterable[Mapping], facts: Iterable[tuple]) -> None:
+        self._rules, self._stated, self._known = list(rules), frozenset(facts), {}
+
+    def about(self, sign: tuple) -> Iterable[tuple]:
+        """All facts of one predicate, stated and concluded. Raises RecursionError where one depends on its own absence."""
+        if sign not in self._known:
+            need, active, held, new = {sign}, [], {}, self._stated
+            while fresh := [rule for rule in self._rules if rule not in active and any(head["sign"] in need for head in rule["then"])]:
+                active += fresh
+                need |= {each["sign"] for rule in fresh for each in rule["when"] if each["joins"]}
+            while new:
+                for fact in new:
+                    held.setdefault(fact[:2], {})[fact] = None
+                new = {fact for rule in active for fact in self.concluded(rule, [list(held.get(each["sign"], ())) for each in rule["when"] if each["joins"]])
+                       if fact not in held.get(fact[:2], ())}
+            self._known[sign] = held.get(sign, {})
+        return self._known[sign]
+
+    def concluded(self, rule: Mapping, facts: Sequence[Sequence[tuple]]) -> Iterator[tuple]:
+        if "over" in rule:
+            yield from (fact for fact, _, _ in self.totals(rule["over"]))
+        else:
+            yield from (fact for bound, _ in self.matches(rule["when"], facts) for fact in heads(rule, bound))
+
+    def matches(self, body: Sequence[Mapping], facts: Sequence[Sequence[tuple]]) -> Iterator[tuple[dict, bool]]:
+        """(bindings, whether every sum was exact) of each way the body holds over the facts given for each joined literal."""
+        found, joined = [{}], [each for each in body if each["joins"]]
+        for literal, rows in zip(joined, facts):
+            found = [more for bound in found for fact in rows if (more := fits(literal, fact, bound)) is not None]
+        for bound in found if len(joined) == len(facts) else ():
+            if (exact := self._guarded([each for each in body if not each["joins"]], bound)) is not None:
+                yield bound, exact
+
+    def _guarded(self, waiting: list[Mapping], bound: dict) -> bool | None:
+        """Decide builtins and absences as their values become known; None where one fails, else whether every sum was exact."""
+        every = True
+        while waiting:
+            ready = next(each for each in waiting if not any(free(term, bound) for name, term in each["args"].items() if name != "result" or each["naf"]))
+            waiting.remove(ready)
+            op, args, term = ready["sign"][0], dict(under(ready["args"], bound)), ready["args"].get("result")
+            values = [args[name] for name in OPERANDS if name in args]
+            if ready["naf"]:
+                holds = all(fits({**ready, "args": args}, fact, {}) is None for fact in self.about(ready["sign"]))
+            elif op in COMPARE:
+                holds = (op in ("eq", "neq", "contains") or all(isinstance(each, (int, float)) for each in values)) and COMPARE[op](*values)
+            else:
+                got = computed(op, *values)
+                holds = got is not None and (bound.setdefault(term, got[0]) if free(term, {}) else term) == got[0]
+                every = every and got is not None and got[1]
+            if not holds:
+                return None
+        return every
+
+    def totals(self, over: Mapping) -> Iterator[tuple[tuple, bool, list[tuple]]]:
+        """(fact, whether it is exact, members) of each group of an aggregate {kind?, source, into, where?, group_by?}, in full predicates."""
+        kind, where, group, groups = over.get("kind") or "sum", over.get("where"), over.get("group_by"), {}
+        for fact in sorted(self.about((over["source"]["predicate"], False)), key=lambda fact: canonical_text(dict(fact[2]))):
+            args = dict(fact[2])
+            if (not where or args.get(where["arg"]) == read(where["equals"])) and (not group or group in args):
+                groups.setdefault(args.get(group), []).append((fact, 1 if kind == "count" else args.get(over["source"].get("valueArg"))))
+        for key, members in groups.items():
+            values = [value for _, value in members if isinstance(value, (int, float)) and abs(value) <= LIMIT]
+            share, exact = len(values) if kind == "avg" else 1, sum(map(Fraction, values), Fraction(0))
+            found = {"min": min, "max": max}[kind](values) if kind in ("min", "max") and values else exact / share
+            if kind not in ("min", "max") and not all(isinstance(value, int) for value in values):
+                found = sum(values[1:], values[0]) / share      # with fractions: binary64, in this order
+            value = read(int(found) if found == int(found) else float(found))
+            if len(values) == len(members) and abs(value) <= LIMIT and (value or not exact):
+                yield (over["into"]["predicate"], False, under({over["into"]["valueArg"]: value, **({group: key} if group else {})}, {})), \
+                    kind in ("min", "max") or Fraction(value) == exact / share, [fact for fact, _ in members]
