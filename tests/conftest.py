@@ -18,6 +18,8 @@ RUN_S = 110.0
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--every-gap", action="store_true", help="the long form of the kill test, all gaps of all roles")
     parser.addoption("--gap-seed", type=int, default=20261130, help="order of the trials of --every-gap")
+    parser.addoption("--kills", type=int, default=0, metavar="N", help="the long form of the crash test, N deaths under load")
+    parser.addoption("--kill-seed", type=int, default=20261130, help="loads, moments and faults of --kills")
     parser.addoption("--programs", type=int, metavar="N", help="generated programs against the slow model; writes its record")
     parser.addoption("--program-seed", type=int, default=20261130, help="which programs --programs generates")
 

@@ -1,10 +1,11 @@
 """The gateway of this checkout with faults on purpose; run as a program by the crash tests.
 
-    python gateway_under_faults.py HOME PLAN     PLAN: {"seed", "clock": bool, "disk": bool, "acks": bool}
+    python gateway_under_faults.py HOME PLAN     PLAN: {"seed", "clock", "disk", "acks", "checkpoints"}
 
 clock   the wall clock jumps back and forth, up to a day, several times a second
 disk    no file may grow now and then: whatever is written then fails, in the middle of a row as well
 acks    each commit that returned says so on descriptor 199, for a recorder of what reaches the disk
+checkpoints   fold the log into the file after so many pages
 
 Nothing of the product is changed without a plan that says so.
 """
@@ -70,6 +71,18 @@ def acknowledge_commits() -> None:
     Ledger.commit = commit
 
 
+def checkpoint_often(pages: int) -> None:
+    """Fold the log into the file after so many pages, so that a short record holds many such moments."""
+    real = Ledger.open.__func__
+
+    def open_it(cls, *arguments, **options):
+        ledger = real(cls, *arguments, **options)
+        ledger._db.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+        return ledger
+
+    Ledger.open = classmethod(open_it)
+
+
 def main() -> int:
     home, plan = Path(sys.argv[1]), json.loads(sys.argv[2])
     dice = random.Random(plan["seed"])
@@ -79,6 +92,8 @@ def main() -> int:
         let_the_disk_fill(dice, home)
     if plan.get("acks"):
         acknowledge_commits()
+    if plan.get("checkpoints"):
+        checkpoint_often(plan["checkpoints"])
     return gateway.main(["--home", str(home), "--listen", "127.0.0.1:0"])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import signal
 import sqlite3
@@ -48,12 +49,12 @@ def make_home(folder: Path) -> tuple[Path, list[dict]]:
 
 
 class Gateway:
-    def __init__(self, home: Path, plan: dict) -> None:
+    def __init__(self, home: Path, plan: dict, env: dict[str, str] | None = None) -> None:
         self.runfile = home / "run" / "gateway.json"
         self.runfile.unlink(missing_ok=True)
         self.log = open(home / "gateway.log", "wb")
         self.process = subprocess.Popen([sys.executable, str(PROGRAM), str(home), json.dumps(plan)], stdin=subprocess.DEVNULL,
-                                        stdout=self.log, stderr=subprocess.STDOUT)
+                                        stdout=self.log, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})})
         self.home = home
 
     async def port(self) -> int:
