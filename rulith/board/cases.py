@@ -356,7 +356,7 @@ def closing_record(state: BoardState, case: Case, rows: Sequence[Mapping]) -> di
             seen.add(fact.id)
             facts.append(fact_node(state, fact))
     return {"leaves": [dict(row) for row in rows], "conclusions": conclusions, "facts": facts[:HISTORY_FACTS_MAX],
-            "truncated": len(facts) > HISTORY_FACTS_MAX, **evidence(state, conclusions)}
+            "truncated": len(facts) > HISTORY_FACTS_MAX, **evidence(state, conclusions, case.release["id"] if case.release else "")}
 
 
 def _keep_closing(state: BoardState, case: Case) -> None:

@@ -38,8 +38,11 @@ def nodes_of(trees: Iterable[Mapping]) -> Iterator[Mapping]:
         waiting.extend(reversed(node["premises"]))
 
 
-def evidence(state: BoardState, conclusions: Sequence[Mapping]) -> dict:
-    """{rules, releases, world}: see the module; to be taken while the Case's own words and rules still stand."""
+def evidence(state: BoardState, conclusions: Sequence[Mapping], own: str) -> dict:
+    """{rules, releases, world}: see the module; to be taken while the Case's own words and rules still stand.
+
+    own   the id of the Case's Capability, or ""
+    """
     search = _Search(state)
     omitted = False
     try:
@@ -50,8 +53,9 @@ def evidence(state: BoardState, conclusions: Sequence[Mapping]) -> dict:
         omitted = True
     used = {node["by"]["id"] for node in nodes_of(conclusions) if node["by"]["kind"] == "rule"} | set(search.rules)
     infos = [info for rule_id, info in state.rules.items() if rule_id in used]
-    releases = list(dict.fromkeys(info.capability for info in infos if info.law))
-    return {"rules": [_rule(state, info) for info in infos if not info.law], "releases": releases,
+    releases = [state.releases[name] for name in dict.fromkeys([own, *(info.capability for info in infos if info.law)]) if name]
+    return {"rules": [_rule(state, info) for info in infos if not info.law],
+            "releases": [{"id": each.id, "version": each.version, "digest": each.digest, "capability": each.document} for each in releases],
             "world": {"facts": [] if omitted else [fact_node(state, state.strongest(atom)) for atom in search.facts], "omitted": omitted}}
 
 

@@ -36,16 +36,11 @@ def receipt_facts(state: BoardState, case: Case) -> dict:
         about["exploratory"] = True
     else:
         about.update(contract=case.contract, keyDigest=case.key_digest)
-    release = None
-    if case.release is not None:
-        # a Release is only replaced once none of its Cases is open, and the receipt is written at the close
-        installed = state.releases.get(case.release["id"])
-        held = installed is not None and installed.digest == case.release["digest"]
-        release = {**case.release, "capability": installed.document if held else None}
-    others = [state.releases[name] for name in case.closing["releases"] if case.release is None or name != case.release["id"]]
-    found = {"case": about, "release": release, **{name: case.closing[name] for name in CLOSING}, "closure": state.program.closure_digest()}
+    own = [each for each in case.closing["releases"] if case.release is not None and each["digest"] == case.release["digest"]]
+    others = [each for each in case.closing["releases"] if each not in own]
+    found = {"case": about, "release": own[0] if own else None, **{name: case.closing[name] for name in CLOSING}, "closure": state.program.closure_digest()}
     if others:
-        found["releases"] = [{"id": each.id, "version": each.version, "digest": each.digest, "capability": each.document} for each in others]
+        found["releases"] = others
     if state.constitution is not None:
         found["constitution"] = {"version": state.constitution.version, "digest": state.constitution.digest, "document": state.constitution.document}
     return {**found, "truncated": True} if case.closing["truncated"] else found
