@@ -17,7 +17,7 @@ from rulith.base.canonical import canonical_text, number_text
 from rulith.base.errors import Refused
 from rulith.board.attempts import attempt
 from rulith.board.capability import DECISION_EXPIRES_S, type_of
-from rulith.board.cases import case_of_root, check_running, matching_atoms, writable_cases
+from rulith.board.cases import case_of_root, check_in_time, check_running, matching_atoms, writable_cases
 from rulith.board.constitution import BOARD_KIND, Proposal, Rest, judge, merged_decision
 from rulith.board.proofs import proof_tree
 from rulith.board.release import ActionSpec
@@ -62,12 +62,12 @@ def is_agents_own(state: BoardState, spec: ActionSpec) -> bool:
     return state.actions.get(spec.id) is not spec
 
 
-def target_cases(state: BoardState, spec: ActionSpec, target: object, focus: Sequence[str]) -> list[Case]:
+def target_cases(state: BoardState, spec: ActionSpec, target: object, focus: Sequence[str], at: str) -> list[Case]:
     """The Cases an Action may be bound for: the target's own, else the running ones in focus.
 
     A Capability's Action is applied under its own Case Types only, an Agent's under the Case it was defined in.
     """
-    found = [check_running(case_of_root(state, target))] if target else writable_cases(state, focus)
+    found = [check_in_time(check_running(case_of_root(state, target)), at)] if target else writable_cases(state, focus, at)
     own = [case for case in found if _belongs(state, spec, case)]
     if not own:
         raise Refused("not_permitted", what=spec.id, why=f"{found[-1].root} is no Case it belongs to",
@@ -157,8 +157,8 @@ def unmet(state: BoardState, spec: ActionSpec, case: Case, args: Mapping[str, Sc
     return f"{', '.join(missing)} is bound by no precondition and was not given" if missing else "its arguments fit no fact"
 
 
-def choose(state: BoardState, spec: ActionSpec, target: object, focus: Sequence[str], args: Mapping[str, Scalar]) -> Candidate:
-    cases = target_cases(state, spec, target, focus)
+def choose(state: BoardState, spec: ActionSpec, target: object, focus: Sequence[str], args: Mapping[str, Scalar], at: str) -> Candidate:
+    cases = target_cases(state, spec, target, focus, at)
     found = candidates(state, spec, cases, args)
     if len(found) == 1:
         return found[0]
@@ -254,16 +254,16 @@ def select_source(spec: ActionSpec, name: str | None, policy: Policy) -> Source 
 
 
 def plan(state: BoardState, action: object, args: object, target: object, policy: Policy,
-         focus: Sequence[str]) -> BoardPlan | ExternalPlan:
+         focus: Sequence[str], at: str) -> BoardPlan | ExternalPlan:
     """The one way this Action may be applied now. Raises Refused where there is none or more than one."""
     spec = find_action(state, action)
     stated, source_name = read_args(spec, args if args is not None else {})
     if not spec.is_external:
         if source_name is not None:
             raise Refused("invalid_params", action=spec.id, problem="it is a Board Action and takes no Source", expected="no `source`")
-        chosen = choose(state, spec, target, focus, stated)
+        chosen = choose(state, spec, target, focus, stated, at)
         return BoardPlan(spec.id, chosen.args, chosen.case.root, (chosen.case.case_id,))
-    chosen = choose(state, spec, target, focus, stated)
+    chosen = choose(state, spec, target, focus, stated, at)
     source = select_source(spec, source_name, policy)
     rests = rests_of(state, chosen.case, premise_atoms(state, spec, chosen), typed_arguments(spec, chosen))
     kinds = govern(state, spec, chosen, rests, op="ApplyAction", source=source.name if source is not None else "")
@@ -355,7 +355,7 @@ def apply_board_action(state: BoardState, command: Mapping, at: str, draw, op: s
         raise Refused("board_action", action=spec.id, is_kind="run by a Worker, so it cannot be part of a batch",
                       instead="Apply it by itself with ApplyAction.")
     stated, _ = read_args(spec, command.get("args") or {})
-    chosen = choose(state, spec, command.get("target"), command["focus"], stated)
+    chosen = choose(state, spec, command.get("target"), command["focus"], stated, at)
     matched = premise_atoms(state, spec, chosen)
     rests = rests_of(state, chosen.case, matched, typed_arguments(spec, chosen))
     kinds = govern(state, spec, chosen, rests, op=op)
@@ -376,7 +376,7 @@ def apply_board_action(state: BoardState, command: Mapping, at: str, draw, op: s
 # --- rows of the view ------------------------------------------------------------------
 
 
-def action_row(state: BoardState, spec: ActionSpec, running: Sequence[Case], paused: bool, policy: Policy) -> dict:
+def action_row(state: BoardState, spec: ActionSpec, running: Sequence[Case], paused: bool, expired: bool, policy: Policy) -> dict:
     """One row of the view's `actions`: readiness now, candidates for the focused Cases."""
     cases = [case for case in running if _belongs(state, spec, case)]
     sources = [source.name for source in usable_sources(spec, policy)] if spec.is_external else []
@@ -388,7 +388,7 @@ def action_row(state: BoardState, spec: ActionSpec, running: Sequence[Case], pau
     elif problem is not None:
         row.update(status="blocked", reason="needs_setup", needs=problem[:WHY_MAX])
     elif not found:
-        why = unmet(state, spec, cases[0], {}) if cases else "no running Case is in focus"
+        why = unmet(state, spec, cases[0], {}) if cases else "its Case is past its deadline" if expired else "no running Case is in focus"
         row.update(status="blocked", reason="rule", why=why[:WHY_MAX])
     else:
         waits = ["decision"] if spec.decision else []

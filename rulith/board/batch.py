@@ -54,7 +54,7 @@ class Batch:
     def __init__(self, state: BoardState, focus: Sequence[str], at: str, draw: Mint) -> None:
         self.state = state
         self.focus = list(focus)
-        self.cases = writable_cases(state, focus)
+        self.cases = writable_cases(state, focus, at)
         self.case = self.cases[-1]           # the latest focused Case is the one written under
         self.at = at
         self.draw = draw

@@ -26,6 +26,7 @@ from rulith.board.constitution import read_constitution
 from rulith.board.gaps import nearest, suppliers, total_lacks
 from rulith.board.gates import reported_facts
 from rulith.board.machine import Machine, members
+from rulith.board.release import Release
 from rulith.board.shapes import BoardPlan, ExternalPlan, Mint, Policy, Source, weaker
 from rulith.board.state import ATTESTED, CLOSED, BoardState, Case, Fact, RuleInfo
 from rulith.board.totals import rule_of
@@ -126,12 +127,27 @@ class Board(Machine):
         state, release = self.state, read_release(json.loads(canonical_text(command["capability"])))
         if command["digest"] != release.digest:
             raise Refused("release_conflict", capability=release.id, problem=f"its digest is {release.digest}, not {command['digest']}")
-        previous = state.releases.get(release.id)
+        previous, answer = state.releases.get(release.id), {"id": release.id, "version": release.version, "digest": release.digest}
+        if release.id in state.next:
+            self.journal.drop(state.next, release.id)
         if previous is not None and previous.digest == release.digest:
-            return {"id": release.id, "version": release.version, "digest": release.digest, "opens": list(release.case_types)}
-        if previous is not None:
-            self._remove_release(previous)
+            self._rebuild_law()
+            return {**answer, "opens": list(release.case_types)}
         self._check_clashes(release)
+        waits = cases.open_cases(state, release.id)
+        if waits:            # an open Case stays on the Release that it opened with
+            self.journal.put(state.next, release.id, release)
+            self._rebuild_law()
+            self._no_agent_writes_it(release)
+            return {**answer, "opens": [], "waits": waits}
+        self._put_in_force(release, at)
+        return {**answer, "opens": list(release.case_types)}
+
+    def _put_in_force(self, release: Release, at: str) -> None:
+        """Let the Release take the place of the one before, of which no Case is open."""
+        state = self.state
+        if release.id in state.releases:
+            self._remove_release(state.releases[release.id])
         rules = law_rules(release)
         for rule in rules:
             state.put_rule(RuleInfo(rule, True, release.digest, release.id, at=at))
@@ -139,6 +155,12 @@ class Board(Machine):
             state.put_rule(RuleInfo(rule_of(row), True, release.digest, release.id, total=True, at=at))
         self.journal.put(state.releases, release.id, release)
         self.journal.set(state, "generation", state.generation + 1)
+        self._rebuild_law()
+        self._no_agent_writes_it(release)
+        state.close_rules()
+
+    def _rebuild_law(self) -> None:
+        state = self.state
         for name, empty in (("protected", {}), ("actions", {}), ("case_types", {}), ("live", ()), ("summed", {})):
             self.journal.set(state, name, empty)
         state.rebuild_law()
@@ -155,18 +177,16 @@ class Board(Machine):
         except _Tried as tried:
             return tried.result
 
-    def _remove_release(self, release) -> None:
+    def _remove_release(self, release: Release) -> None:
         state = self.state
-        open_cases = [case.case_id for case in state.cases.values()
-                      if case.status != CLOSED and case.release is not None and case.release["id"] == release.id]
-        if open_cases:
-            raise Refused("release_in_use", capability=release.id, version=release.version, cases=", ".join(open_cases[:10]))
         for rule_id in [*(rule.id for rule in law_rules(release)), *(row.id for row in release.aggregates)]:
             state.drop_rule(rule_id)
         self.journal.drop(state.releases, release.id)
 
-    def _check_clashes(self, release) -> None:
-        for other in self.state.releases.values():
+    def _check_clashes(self, release: Release) -> None:
+        for other in (*self.state.releases.values(), *self.state.next.values()):
+            if other.id == release.id:
+                continue
             shared = sorted(set(release.case_types) & set(other.case_types))
             if shared:
                 raise Refused("release_conflict", capability=release.id, problem=f"{other.id} has the Case Type {shared[0]} too")
@@ -194,6 +214,10 @@ class Board(Machine):
         return {"version": found.version, "digest": found.digest}
 
     def _open_case(self, command: Mapping, at: str, draw: Mint) -> dict:
+        for release in [*self.state.next.values()]:      # what waited for the last Case of the one before
+            if not cases.open_cases(self.state, release.id):
+                self.journal.drop(self.state.next, release.id)
+                self._put_in_force(release, at)
         result = cases.open_case(self.state, command, at, draw)
         if result["opened"]:
             self.state.close_rules()
@@ -301,26 +325,29 @@ class Board(Machine):
     # --- reads -------------------------------------------------------------------------
 
     def plan_action(self, action: str, args: Mapping | None, target: str | None, policy: Policy, *,
-                    focus: Sequence[str]) -> BoardPlan | ExternalPlan:
-        """The one way to apply this Action now; the same call again checks it again. Raises Refused with why not."""
-        return actions.plan(self.state, action, args, target, policy, focus)
+                    focus: Sequence[str], at: str = "") -> BoardPlan | ExternalPlan:
+        """The one way to apply this Action at that moment; the same call again checks it again. Raises Refused with why not.
+
+        at  judges deadlines; without it none has passed
+        """
+        return actions.plan(self.state, action, args, target, policy, focus, at)
 
     def view(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, *, nodes_max: int = VIEW_NODES_WRITE_MAX,
              bytes_max: int | None = VIEW_BYTES_WRITE_MAX, first: Sequence[str] = (),
-             directory_max: int | None = None) -> dict:
-        """The Board View for these focused Case ids; `first` is Outcome.changed, shown before everything else."""
+             directory_max: int | None = None, at: str = "") -> dict:
+        """The Board View for these focused Case ids; `first` is Outcome.changed, shown before everything else; `at` judges deadlines."""
         return self.viewer.view(profile, focus, policy, nodes_max=nodes_max, bytes_max=bytes_max, first=first,
-                                directory_max=directory_max)
+                                directory_max=directory_max, at=at)
 
     def query(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, arguments: Mapping, *,
-              nodes_max: int = VIEW_NODES_QUERY_MAX) -> dict:
+              nodes_max: int = VIEW_NODES_QUERY_MAX, at: str = "") -> dict:
         """The view that QueryBoard's arguments ask for; a Case's history where `include` says so."""
         if arguments.get("include") == ["caseHistory"]:
             root = arguments["selector"]["roots"][0]
             history = self.case_history(root, limit=arguments.get("limit", HISTORY_ROWS_DEFAULT),
                                         offset=arguments.get("historyOffset", 0), version=arguments.get("historyVersion"))
             return {"caseHistory": history}
-        return self.viewer.query(profile, focus, policy, arguments, nodes_max=nodes_max)
+        return self.viewer.query(profile, focus, policy, arguments, nodes_max=nodes_max, at=at)
 
     def case_detail(self, case_id: str, policy: Policy = Policy(), profile: Mapping | None = None, *,
                     nodes_max: int = VIEW_NODES_QUERY_MAX) -> dict:

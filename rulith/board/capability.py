@@ -33,6 +33,7 @@ PARAM_TYPES = ("string", "number", "boolean")
 SCALAR_TYPES = ("string", "number", "integer", "boolean")
 SOURCE_TYPES = ("db", "file", "http", "mcp", "sensor", "compute", "human")
 KINDS = ("read", "write", "run")
+DEADLINE_S_MAX = 10 * 366 * 86_400
 AGGREGATE_KINDS = ("sum", "count", "min", "max", "avg")
 AGENT_RULES = ("none", "rules_only", "rules_and_actions")
 TASK_NODES_MAX = 16       # what OpenCase may list
@@ -314,12 +315,12 @@ class CapabilityReader(ShapeReader):
                     self.bad(f"{place}.drive[{index}]", f"{action!r} is no Action of this file")
                 drive.append(full)
             deadline_s = row.get("deadline_s")
-            if deadline_s is not None:
-                self.bad(f"{place}.deadline_s", "deadlines are not part of this release; leave it out")
+            if deadline_s is not None and (type_of(deadline_s) != "number" or deadline_s != int(deadline_s) or not 1 <= deadline_s <= DEADLINE_S_MAX):
+                self.bad(f"{place}.deadline_s", f"it is not a whole number of seconds from 1 to {DEADLINE_S_MAX}")
             found[name] = CaseType(
                 name, self._text(row, "title", f"{place}."), key, self._choice(row, "floor", f"{place}.", TIERS),
                 self._choice(row, "agent_rules", f"{place}.", AGENT_RULES, "none"),
-                self._task(row, acceptance, place), tuple(drive), self.id, digest(dict(row)) if row else "")
+                self._task(row, acceptance, place), tuple(drive), self.id, digest(dict(row)) if row else "", deadline_s)
         return found
 
     def _task(self, row: Mapping, acceptance: Mapping, place: str) -> tuple[TaskNode, ...]:

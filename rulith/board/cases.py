@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rulith.base.canonical import digest
+from rulith.base.clock import seconds_of, stamp
 from rulith.base.errors import Refused
 from rulith.board.capability import CASE_TYPE, a_type, type_fits
 from rulith.board.evidence import evidence
@@ -86,7 +87,22 @@ def open_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict:
             return focus_case(state, latest)
         if case.disposition == "completed":
             raise Refused("case_closed", case=case.case_id, disposition=case.disposition)
+    _check_no_upgrade(state, case_type.capability)
     return _new_case(state, case_type, key, at, draw)
+
+
+def open_cases(state: BoardState, capability: str) -> list[str]:
+    """The open Cases under a Capability's Release in force."""
+    return [case.case_id for case in state.cases.values()
+            if case.status != CLOSED and case.release is not None and case.release["id"] == capability]
+
+
+def _check_no_upgrade(state: BoardState, capability: str) -> None:
+    """Raises Refused board_draining while a newer Release waits for the open Cases of this one."""
+    waiting = state.next.get(capability)
+    if waiting is not None:
+        raise Refused("board_draining", instead="Close those first; then new Cases open under the new Release.", problem=(
+            f"{capability} {waiting.version} waits for the open Cases of {state.releases[capability].version}: {', '.join(open_cases(state, capability)[:10])}"))
 
 
 def _new_case(state: BoardState, case_type: CaseType | None, key: dict | None, at: str, draw: Mint) -> dict:
@@ -96,9 +112,10 @@ def _new_case(state: BoardState, case_type: CaseType | None, key: dict | None, a
     case_id, root = draw("case_"), draw("root_")
     key_digest = digest(key) if key is not None else ""
     release = state.releases[case_type.capability] if case_type is not None else None
+    deadline = stamp(seconds_of(at) + case_type.deadline_s + 0.0005) if case_type is not None and case_type.deadline_s else ""
     case = Case(case_id, root, case_type.id if case_type else EXPLORATION, key, key_digest,
                 {"id": release.id, "version": release.version, "digest": release.digest} if release else None,
-                case_type.contract if case_type else "", state.generation, at)
+                case_type.contract if case_type else "", state.generation, at, deadline)
     journal = state.journal
     state.put_case(case)
     journal.put(state.roots, root, case_id)
@@ -106,7 +123,7 @@ def _new_case(state: BoardState, case_type: CaseType | None, key: dict | None, a
         journal.put(state.keys, (case_type.id, key_digest), case_id)
     for atom in case_words(release, case):
         state.add_fact(Fact(draw("f_"), atom, LAW, "verified", case_id, False, {"kind": "law", "what": "case opened"}, at))
-    answer = {"caseId": case_id, "root": root, "status": RUNNING, "caseType": case.type}
+    answer = {"caseId": case_id, "root": root, "status": RUNNING, "caseType": case.type, **({"deadline": deadline} if deadline else {})}
     if case_type is not None:
         answer["businessKey"] = dict(key)
         answer["taskNodes"] = [{"node": f"{root}/{task.node}", "goal": task.goal} for task in case_type.task]
@@ -162,6 +179,14 @@ def case_of_root(state: BoardState, root: object) -> Case:
     return state.cases[case_id]
 
 
+def check_in_time(case: Case, at: str) -> Case:
+    """Raises Refused board_draining for a Case past its deadline."""
+    if case.is_expired(at):
+        raise Refused("board_draining", problem=f"{case.case_id} is past its deadline of {case.deadline}",
+                      instead="Close it, as completed where it is certified, else with another disposition and a reason. New work needs another Case.")
+    return case
+
+
 def check_running(case: Case) -> Case:
     if case.status == CLOSED:
         raise Refused("case_closed", case=case.case_id, disposition=case.disposition)
@@ -174,6 +199,8 @@ def focus_case(state: BoardState, case_id: object) -> dict:
     case = check_running(find_case(state, case_id))
     case_type = state.case_types.get(case.type)
     answer = {"caseId": case.case_id, "root": case.root, "status": case.status, "caseType": case.type}
+    if case.deadline:
+        answer["deadline"] = case.deadline
     if case.business_key:
         answer["businessKey"] = dict(case.business_key)
     return {**answer, "drive": list(case_type.drive) if case_type else [], "opened": False}
@@ -200,7 +227,7 @@ def hold_case(state: BoardState, command: Mapping, at: str, *, lift: bool) -> di
     return {"caseId": case.case_id, "status": PAUSED if holds else RUNNING}
 
 
-def writable_cases(state: BoardState, focus: Sequence[str]) -> list[Case]:
+def writable_cases(state: BoardState, focus: Sequence[str], at: str) -> list[Case]:
     """The focused Cases a write may belong to. Raises Refused when there is none, naming why."""
     found = [find_case(state, case_id) for case_id in focus]
     running = [case for case in found if case.status == RUNNING]
@@ -209,7 +236,10 @@ def writable_cases(state: BoardState, focus: Sequence[str]) -> list[Case]:
         if paused is not None:
             check_running(paused)
         raise Refused("no_acceptance_root")
-    return running
+    in_time = [case for case in running if not case.is_expired(at)]
+    if not in_time:
+        check_in_time(running[-1], at)
+    return in_time
 
 
 # --- certification ---------------------------------------------------------------------

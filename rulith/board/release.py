@@ -92,6 +92,7 @@ class CaseType:
     drive: tuple[str, ...]           # full Action ids
     capability: str
     contract: str                    # digest of this Case Type's own text
+    deadline_s: int | None = None    # from the opening on; then its Cases take no more work
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,7 @@ class Case:
     contract: str
     generation: int              # program generation it opened under
     opened_at: str
+    deadline: str = ""           # a stamp; from then on it takes no more work
     status: str = RUNNING
     holds: Mapping[str, Mapping] = field(default_factory=lambda: NO_HOLDS)             # operator, policy -> {by?, reason?, at}
     disposition: str = ""
@@ -122,7 +123,13 @@ class Case:
             found["businessKey"] = dict(self.business_key)
         if self.status == CLOSED:
             found["disposition"] = self.disposition
+        elif self.deadline:
+            found["deadline"] = self.deadline
         return found
+
+    def is_expired(self, at: str) -> bool:
+        """Whether it is past its deadline at that moment; never, where no moment is given."""
+        return bool(self.deadline) and self.status != CLOSED and at != "" and at >= self.deadline
 
 
 _PREDICATE, _NEGATED = attrgetter("predicate"), attrgetter("negated")
@@ -197,6 +204,7 @@ class BoardState:
         self.roots: dict[str, str] = {}
         self.keys: dict[tuple[str, str], str] = {}         # (Case Type, key digest) -> latest Case id
         self.releases: dict[str, Release] = {}
+        self.next: dict[str, Release] = {}                 # installed, and in force once no Case of the one before is open
         self.constitution: Constitution | None = None
         self.told: dict[Scalar, dict[str, tuple[str, int]]] = {}   # value of a fact that is gone -> Source -> (tier, place in the order of writing)
         self.generation = 0                                # grows when law rules change
@@ -491,9 +499,10 @@ class BoardState:
     def rebuild_law(self) -> None:
         """The look-up tables of what the installed Releases declare."""
         self.protected, self.actions, self.case_types = {}, {}, {}
-        for release in self.releases.values():
+        for release in (*self.next.values(), *self.releases.values()):
             for predicate, how in release.protected.items():
                 self.protected[predicate] = (how, release.id)
+        for release in self.releases.values():
             self.actions.update(release.actions)
             self.case_types.update(release.case_types)
         rows = [row for release in self.releases.values() for row in release.aggregates]

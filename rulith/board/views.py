@@ -63,11 +63,12 @@ class Viewer:
     # --- the view ----------------------------------------------------------------------
 
     def view(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, *, nodes_max: int, bytes_max: int | None,
-             first: Sequence[str] = (), directory_max: int | None = None) -> View:
+             first: Sequence[str] = (), directory_max: int | None = None, at: str = "") -> View:
         state = self.state
         cases = [state.cases[case_id] for case_id in focus if case_id in state.cases]
         live = [case for case in cases if case.status in (RUNNING, PAUSED)]
-        fixed, fixed_text, size = self._fixed(profile, cases, live, policy, directory_max, bytes_max)
+        expired = tuple(case.case_id for case in live if case.is_expired(at))
+        fixed, fixed_text, size = self._fixed(profile, cases, live, policy, directory_max, bytes_max, expired)
         left = None if bytes_max is None else bytes_max - FIXED_BYTES - size
         nodes, texts, total = self._choose(profile, live, nodes_max, left, first)
         view = View(fixed)
@@ -79,24 +80,24 @@ class Viewer:
         return view
 
     def _fixed(self, profile: Mapping | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
-               directory_max: int | None, bytes_max: int | None) -> tuple[dict, str, int]:
+               directory_max: int | None, bytes_max: int | None, expired: tuple[str, ...]) -> tuple[dict, str, int]:
         """Everything but the nodes, its JSON text and its size; the very same ones while none of its parts changed."""
         state = self.state
-        quick = (profile, directory_max, bytes_max, policy.version, state.case_version, state.generation, state.rules_version,
+        quick = (profile, directory_max, bytes_max, expired, tuple(state.next), policy.version, state.case_version, state.generation, state.rules_version,
                  state.watched_version, [case.case_id for case in cases])
         if self._last_quick is not None and self._last_quick[0] == quick and not any(case.is_exploration for case in live):
             return self._last_quick[1]
-        found = self._fixed_parts(profile, cases, live, policy, directory_max, bytes_max)
+        found = self._fixed_parts(profile, cases, live, policy, directory_max, bytes_max, expired)
         self._last_quick = (quick, found)
         return found
 
     def _fixed_parts(self, profile: Mapping | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
-                     directory_max: int | None, bytes_max: int | None) -> tuple[dict, str, int]:
+                     directory_max: int | None, bytes_max: int | None, expired: tuple[str, ...]) -> tuple[dict, str, int]:
         rows = [self._leaves(case) for case in live]
         gaps = [self._gaps(case, leaf_rows, policy) for case, leaf_rows in zip(live, rows)]
-        actions = self._actions(live, policy, profile)
+        actions = self._actions(live, policy, profile, expired)
         parts = (*cases, *rows, *gaps, *actions)
-        mark = (profile, directory_max, bytes_max, self.state.case_version, self.state.generation, len(parts))
+        mark = (profile, directory_max, bytes_max, expired, tuple(self.state.next), self.state.case_version, self.state.generation, len(parts))
         known = self._last_fixed
         if known is not None and known[0] == mark and all(map(operator.is_, known[1], parts)):
             return known[2]
@@ -109,8 +110,8 @@ class Viewer:
         if len(directory["directory"]) < listed:
             directory["truncated"] = True
         view = {
-            "position": self._position(live),
-            "roots": [{"caseId": case.case_id, "root": case.root, "status": case.status, "caseType": case.type} for case in cases],
+            "position": self._position(live, expired),
+            "roots": [_root_row(case, case.case_id in expired) for case in cases],
             "cases": directory,
             "gaps": _within([gap for each in gaps for gap in each], bytes_max, GAPS_SHARE),
             "actions": _actions_within(actions, bytes_max),
@@ -130,7 +131,7 @@ class Viewer:
             return {"certified": is_certified(rows), "leaves": shown, "leavesTotal": len(leaves)}
         return {"certified": is_certified(rows), "leaves": shown}
 
-    def query(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, arguments: Mapping, *, nodes_max: int) -> dict:
+    def query(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, arguments: Mapping, *, nodes_max: int, at: str = "") -> dict:
         """The view a QueryBoard asks for: the directory alone, or parts of the selected roots.
 
         Roots that are missing, deleted or not visible are listed alike as unavailable.
@@ -140,7 +141,7 @@ class Viewer:
         chosen = list(focus) if wanted is None else [state.roots[root] for root in wanted
                                                      if root in state.roots and _sees_case(profile, state.cases[state.roots[root]])]
         view = dict(self.view(profile, chosen, policy, nodes_max=nodes_max if include and "nodes" in include else 0,
-                              bytes_max=None, directory_max=min(nodes_max or DIRECTORY_ROWS_MAX, VIEW_NODES_QUERY_MAX)))
+                              bytes_max=None, directory_max=min(nodes_max or DIRECTORY_ROWS_MAX, VIEW_NODES_QUERY_MAX), at=at))
         for member, parts in (("nodes", ("nodes", "total", "truncated")), ("gaps", ("gaps",)), ("taskStatus", ("taskStatus",)),
                               ("cases", ("cases",))):
             if include is None and member == "nodes" or include is not None and member not in include:
@@ -155,14 +156,16 @@ class Viewer:
                 view["unavailableRoots"] = missing
         return view
 
-    def _position(self, live: Sequence[Case]) -> dict:
+    def _position(self, live: Sequence[Case], expired: Sequence[str]) -> dict:
         permissions = [rule_permission(self.state, case) for case in live]
         rules: object = {"none": "not_permitted"}
         for wanted in ("rules_and_actions", "rules_only"):
             if wanted in permissions:
                 rules = wanted
                 break
-        return {"writes": "open", "newCases": "open", "rules": rules}
+        late = live and len(expired) == len(live)
+        draining = any(case.release is not None and case.release["id"] in self.state.next for case in live)
+        return {"writes": {"paused": "cases_expired"} if late else "open", "newCases": {"closed": "not_accepting"} if draining else "open", "rules": rules}
 
     def directory(self, limit: int, profile: Mapping | None = None) -> dict:
         cases = self.state.cases
@@ -195,9 +198,9 @@ class Viewer:
             return state.revision, state.rules_version
         return state.versions_of(state.depends((ACCEPTANCE_MET,))), state.rules_version
 
-    def _actions(self, live: Sequence[Case], policy: Policy, profile: Mapping | None) -> list[dict]:
-        running = tuple(case for case in live if case.status == RUNNING)
-        paused = bool(live) and not running
+    def _actions(self, live: Sequence[Case], policy: Policy, profile: Mapping | None, expired: Sequence[str] = ()) -> list[dict]:
+        running = tuple(case for case in live if case.status == RUNNING and case.case_id not in expired)
+        paused = bool(live) and not running and any(case.case_id not in expired for case in live)
         # Of a running Case a row depends on what never changes while it runs, and on what was tried with this Action.
         ids = tuple(case.case_id for case in running)
         tried = [self.state.cached(("tried", case.case_id), (case,), lambda case=case: by_action(case)) if case.attempts else {}
@@ -207,9 +210,9 @@ class Viewer:
             if not _sees(profile, "capabilities", spec.id.rpartition(".")[0]) and spec.release:
                 continue
             read = tuple(literal.predicate for literal in spec.preconditions)
-            needs = (spec, ids, tuple(each.get(spec.id) for each in tried), paused, self.state.versions_of(read), policy.version)
+            needs = (spec, ids, tuple(each.get(spec.id) for each in tried), paused, bool(expired), self.state.versions_of(read), policy.version)
             found.append(self.state.cached(("action", spec.id), needs,
-                                           lambda spec=spec: action_row(self.state, spec, running, paused, policy)))
+                                           lambda spec=spec: action_row(self.state, spec, running, paused, bool(expired), policy)))
             if len(found) == ACTIONS_MAX:
                 break
         return found
@@ -342,6 +345,13 @@ class Viewer:
         return {"case": about, "tree": tree, "gaps": gaps, "facts": nodes, "actions": self._actions([case], policy, profile)}
 
 
+def _root_row(case: Case, expired: bool) -> dict:
+    row = {"caseId": case.case_id, "root": case.root, "status": case.status, "caseType": case.type}
+    if case.deadline and case.status != CLOSED:
+        row["deadline"] = case.deadline
+    return {**row, "expired": True} if expired else row
+
+
 def _within(rows: list[dict], bytes_max: int | None, share: float) -> list[dict]:
     """The rows, from the first, that fit into a share of the bound."""
     if bytes_max is None:
@@ -365,7 +375,7 @@ def _actions_within(rows: list[dict], bytes_max: int | None) -> list[dict]:
 
 def case_about(case: Case) -> dict:
     """A Case as lists and receipts tell it: the directory row and when, why and how it opened and closed."""
-    return {**case.row(), "openedAt": case.opened_at, "closedAt": case.closed_at or None, "certified": case.certified,
+    return {**case.row(), **({"deadline": case.deadline} if case.deadline else {}), "openedAt": case.opened_at, "closedAt": case.closed_at or None, "certified": case.certified,
             "disposition": case.disposition or None, "reason": case.reason or None, "closedBy": case.closed_by or None,
             "holds": [{"hold": name, **said} for name, said in case.holds.items()],
             "release": dict(case.release) if case.release else None}

@@ -58,6 +58,8 @@ def _show_and_install(visit: GatewayVisit, console: ConsoleSession, text: str, r
     if conflicts:
         tell(["", "It cannot be installed now:", *conflicts])
         return EXIT_ERRORS
+    if found["waits"]:
+        tell(["", f"Open Cases stay on the Release they opened with; new ones wait until these are closed: {', '.join(found['waits'])}"])
     if not is_yes(f"\nInstall {release['id']} {release['version']} for every Agent of this gateway? Type yes: "):
         tell(["Nothing was installed."])
         return EXIT_ERRORS

@@ -65,7 +65,7 @@ class Administration:
     def check_capability(self, text: str) -> dict:
         """What is wrong with a Capability file, or what installing it would change. No row, nothing kept.
 
-        {problems: [{place, problem, line}]}, or {problems: [], release, installed, changes, conflicts}
+        {problems: [{place, problem, line}]}, or {problems: [], release, installed, changes, conflicts, waits}
         """
         try:
             document = _read_file(text)
@@ -78,19 +78,20 @@ class Administration:
         known = self.authority.registry.releases.get(release.id)
         before = installed_document(self.authority, release.id)
         installed = {name: known[name] for name in ("version", "digest", "at", "by")} if known else None
-        return {"problems": [], "installed": installed, "conflicts": self._conflicts(document),
+        conflicts, waits = self._tried(document)
+        return {"problems": [], "installed": installed, "conflicts": conflicts, "waits": waits,
                 "release": {"id": release.id, "version": release.version, "title": release.title, "digest": release.digest},
                 "changes": [each.json() for each in capability_changes(before, document)]}
 
-    def _conflicts(self, document: Mapping) -> list[str]:
-        """Why the Boards would not take this Capability now, one line for each that would not."""
-        found = []
+    def _tried(self, document: Mapping) -> tuple[list[str], list[str]]:
+        """Why Boards would not take this Capability now, one line for each; and the open Cases that it would wait for."""
+        conflicts, waits = [], []
         for state in self.authority.agents.values():
             try:
-                state.board.try_install(document)
+                waits += state.board.try_install(document).get("waits", ())
             except Refused as refusal:
-                found.append(refusal.teaching)
-        return found
+                conflicts.append(refusal.teaching)
+        return conflicts, waits
 
     async def install_capability(self, text: str, shown: str, replaces: str, by: dict) -> dict:
         """Install the file whose digest was shown, in place of the Release that it was compared with, on every Agent's Board."""

@@ -26,7 +26,6 @@ from rulith.wire.contract import wire_code
 from rulith.wire.jsonrpc import Written, encode_text, quoted
 from rulith.wire.mcp_server import SURFACE, Call, Session
 
-BOARD_TOOLS = ("OpenCase", "ApplyBatch", "ApplyAction", "CloseCase")
 ARTIFACT_TOOL, READ_TOOL = "ReadArtifact", "QueryBoard"
 DISCLOSURE_CODES = ("result_unavailable", "not_authorized", "audience_profile_required", "audience_profile_denied")
 IS_ERROR = ',"isError":true'
@@ -126,7 +125,7 @@ class ToolCalls:
                       "errorCode": wire_code(refusal.code), "teaching": refusal.teaching}
         if tool == READ_TOOL:
             del body["tool"]
-        if tool in BOARD_TOOLS or (tool == READ_TOOL and refusal.code not in DISCLOSURE_CODES):
+        if tool != ARTIFACT_TOOL and refusal.code not in DISCLOSURE_CODES:
             body["view"] = self._view(session)
         answer = self._answer(session, call, body, is_error=True)
         await self.authority.settled()
@@ -249,7 +248,8 @@ class ToolCalls:
         state, focus = self._state(session), list(session.focus.values())
         action, args, target = arguments["action"], arguments.get("args", {}), arguments.get("target")
         try:
-            plan = state.board.plan_action(action, args, target, self.authority.policy(session.agent_id), focus=focus)
+            plan = state.board.plan_action(action, args, target, self.authority.policy(session.agent_id), focus=focus,
+                                           at=self.authority.at(session.agent_id))
         except Refused as refusal:
             return await self._settle_at_once(session, call, "ApplyAction", arguments, None, admitted, refusal=refusal)
         if isinstance(plan, BoardPlan):
@@ -340,7 +340,7 @@ class ToolCalls:
         self.expire_decision(session.agent_id)
         board = self._state(session).board
         view = board.query(None, list(session.focus.values()), self.authority.policy(session.agent_id), arguments,
-                           nodes_max=min(arguments.get("limit", VIEW_NODES_QUERY_MAX), VIEW_NODES_QUERY_MAX))
+                           nodes_max=min(arguments.get("limit", VIEW_NODES_QUERY_MAX), VIEW_NODES_QUERY_MAX), at=self.authority.now())
         body = {"accepted": True, "view": view, "observation": {"consistency": "committed"}}
         answer = self._answer(session, call, body)
         await self.authority.settled()
@@ -348,7 +348,7 @@ class ToolCalls:
 
     def _view(self, session: Session, changed: tuple | list = ()) -> dict:
         return self._state(session).board.view(None, list(session.focus.values()), self.authority.policy(session.agent_id),
-                                               nodes_max=VIEW_NODES_WRITE_MAX, bytes_max=VIEW_BYTES_WRITE_MAX, first=changed)
+                                               nodes_max=VIEW_NODES_WRITE_MAX, bytes_max=VIEW_BYTES_WRITE_MAX, first=changed, at=self.authority.now())
 
     def _answer(self, session: Session, call: Call, body: dict, *, own: int | None = None, is_error: bool = False,
                 affected: list[str] | None = None) -> dict:

@@ -15,6 +15,7 @@ from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.board.actions import setup_problem
+from rulith.board.cases import open_cases
 from rulith.board.differences import constitution_changes, descriptor_changes
 from rulith.board.release import ActionSpec
 from rulith.board.shapes import TIERS
@@ -116,6 +117,7 @@ class ConsoleAdmin:
         if states:
             held = states[0].board.state.releases[release["id"]]
             found["summary"] = held.summary
+            found["waits"] = [case_id for state in states if release["id"] in state.board.state.next for case_id in open_cases(state.board.state, release["id"])]
             found["caseTypes"] = [{"id": each.id, "title": each.title, "businessKey": dict(each.business_key),
                                    "open": sum(self._open_cases(state, each.id) for state in states)} for each in held.case_types.values()]
             found["actions"] = [self._action(each, states) for each in held.actions.values()]

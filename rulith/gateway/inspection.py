@@ -19,9 +19,10 @@ def installed_document(authority: Authority, capability_id: str) -> Mapping | No
     """The Capability file in force under this id, or None."""
     known = authority.registry.releases.get(capability_id)
     for state in authority.agents.values() if known is not None else ():
-        release = state.board.state.releases.get(capability_id)
-        if release is not None and release.digest == known["digest"]:
-            return release.document
+        held = state.board.state
+        for release in (held.releases.get(capability_id), held.next.get(capability_id)):
+            if release is not None and release.digest == known["digest"]:
+                return release.document
     return None
 
 

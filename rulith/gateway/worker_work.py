@@ -101,7 +101,7 @@ class WorkerWork:
         plan, state = operation.plan, self.authority.agents[agent_id]
         try:
             again = state.board.plan_action(plan["action"], plan["args"], plan["target"] or None,
-                                            self.authority.policy(agent_id), focus=list(plan["caseIds"]))
+                                            self.authority.policy(agent_id), focus=list(plan["caseIds"]), at=self.authority.at(agent_id))
             if again.argument_digest != plan["argumentDigest"]:
                 reason = "What the Action would do has changed since it was asked for."
             elif not is_covered(again.decision, plan["decision"]):
@@ -136,7 +136,7 @@ class WorkerWork:
         operation = state.operations.by_invocation(invocation) if state is not None else None
         if operation is not None and operation.plan["connectionId"] == holder.connection_id:
             return agent_id, operation
-        raise Refused("not_dispatchable", work=invocation[:80])
+        raise Refused("no_work", work=invocation[:80])
 
     def _check_grant(self, holder: Holder, agent_id: str, operation: Operation, token: str) -> Grant:
         """The grant must be well signed, say what the dispatch record says, and be the very one that was served."""

@@ -1240,6 +1240,17 @@ def result___definitions_caserow(data, at="data"):
    data__caseType = data["caseType"]
    if not (isinstance(data__caseType, str)):
     raise Invalid(at + ".caseType", "must be string")
+  if "deadline" in data_keys:
+   data_keys.pop("deadline")
+   data__deadline = data["deadline"]
+   result___definitions_instant(data__deadline, at + ".deadline")
+  if "expired" in data_keys:
+   data_keys.pop("expired")
+   data__expired = data["expired"]
+   if not (isinstance(data__expired, bool)):
+    raise Invalid(at + ".expired", "must be boolean")
+   if not (isinstance(data__expired, bool) and data__expired is True):
+    raise Invalid(at + ".expired", "must be same as const definition: True")
   if "disposition" in data_keys:
    data_keys.pop("disposition")
    data__disposition = data["disposition"]

@@ -25,13 +25,20 @@ def test_a_trial_answers_as_the_install_would_and_changes_nothing(play):
     assert play.run("install_capability", capability=newer, digest=digest(newer)) == tried
 
 
-def test_a_trial_refuses_what_the_install_would_refuse(play):
-    play.open("calc-001")
+def test_a_trial_says_which_cases_the_install_would_wait_for(play):
+    case = play.open("calc-001")
     newer = other(dict(play.board.state.releases["rulith.verified_calculation"].document))
     before = (play.board.closure_digest(), list(play.board.state.rules))
+    assert play.board.try_install(newer)["waits"] == [case["caseId"]]
+    assert (play.board.closure_digest(), list(play.board.state.rules), play.board.state.next) == (*before, {})
+
+
+def test_a_trial_refuses_what_the_install_would_refuse(play):
+    held = dict(play.board.state.releases["rulith.verified_calculation"].document)
+    before = (play.board.closure_digest(), list(play.board.state.rules))
     with pytest.raises(Refused) as refusal:
-        play.board.try_install(newer)
-    assert refusal.value.code == "release_in_use"
+        play.board.try_install({**held, "id": "rulith"})
+    assert refusal.value.code == "capability_invalid"
     assert (play.board.closure_digest(), list(play.board.state.rules)) == before
 
 

@@ -270,7 +270,7 @@ def test_an_upgrade_is_bound_to_what_was_shown_and_to_what_it_replaces(play, kit
 
 
 def test_an_open_case_keeps_its_release_and_nothing_is_half_applied(play, kit):
-    """With two Agents, of which only the second has an open Case, neither Board is changed."""
+    """With two Agents, of which only the second has an open Case, that Case goes on under its Release and no new one opens beside it."""
     async def story(world):
         person = await Person(world, kit).set_up()
         first = capability()
@@ -282,13 +282,22 @@ def test_an_open_case_keeps_its_release_and_nothing_is_half_applied(play, kit):
         case = await world.open_case(host, "taxed", "t-1")
         newer = capability(version="2.0.0")
         found = await person.act("capability-check", text=json.dumps(newer))
-        assert len(found["conflicts"]) == 1 and case["caseId"] in found["conflicts"][0]
-        assert await person.refused("capability-install", text=json.dumps(newer), digest=digest(newer), replaces=digest(first)) == "release_in_use"
-        for state in world.gateway.authority.agents.values():
-            assert state.board.state.releases["acme.taxed"].version == "1.0.0"
-        assert world.gateway.authority.registry.releases["acme.taxed"]["version"] == "1.0.0"
-        await host.call("CloseCase", {"root": case["root"], "disposition": "cancelled", "reason": "to make room"})
+        assert found["conflicts"] == [] and found["waits"] == [case["caseId"]]
         await person.install(newer, replaces=digest(first))
+        held = {state.agent_id: state.board.state.releases["acme.taxed"].version for state in world.gateway.authority.agents.values()}
+        assert held == {world.profile.agent_id: "2.0.0", second_agent["id"]: "1.0.0"}
+        shown = next(each for each in (await person.overview())["capabilities"] if each["id"] == "acme.taxed")
+        assert shown["version"] == "2.0.0" and shown["waits"] == [case["caseId"]]
+        assert (await world.local("capability?id=acme.taxed")).json()["document"]["version"] == "2.0.0"
+        focused = await host.call("OpenCase", {"caseType": "taxed", "businessKey": {"job_id": "t-1"}})
+        assert focused["result"]["caseId"] == case["caseId"] and focused["view"]["position"]["newCases"] == {"closed": "not_accepting"}
+        refused = await host.call("OpenCase", {"caseType": "taxed", "businessKey": {"job_id": "t-2"}})
+        assert refused["errorCode"] == "board_draining" and case["caseId"] in refused["teaching"]
+        await host.call("CloseCase", {"root": case["root"], "disposition": "cancelled", "reason": "to make room"})
+        receipt = world.gateway.authority.receipt_document(second_agent["id"], case["caseId"])
+        assert receipt["release"]["version"] == "1.0.0" and receipt["release"]["capability"]["version"] == "1.0.0"
+        again = await world.open_case(host, "taxed", "t-2")
+        assert world.gateway.authority.agents[second_agent["id"]].board.case(again["caseId"]).release["version"] == "2.0.0"
         assert {state.board.state.releases["acme.taxed"].version for state in world.gateway.authority.agents.values()} == {"2.0.0"}
 
     play(story)

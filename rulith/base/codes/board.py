@@ -107,10 +107,7 @@ CODES: dict[str, tuple[str, str]] = {
         "{action} is forbidden by this gateway's Constitution: {reason} (rule {rule}).",
         "Nothing ran. Reach the goal in a way that it allows, or ask an owner of the gateway.",
     ),
-    "release_in_use": (
-        "{capability} {version} has open Cases: {cases}.",
-        "Close them first; an open Case stays on the Release it opened with.",
-    ),
+    "board_draining": ("{problem}.", "{instead}"),
     "release_conflict": ("{capability} cannot be installed: {problem}.", "Rename what clashes, or remove the other Capability."),
     "stale_revision": ("{what} is not the one that was asked for.", "Start again at the first page."),
     # Registry

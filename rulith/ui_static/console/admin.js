@@ -81,6 +81,7 @@ function installed(row, state) {
     h("h3", {}, row.title || row.id),
     h("p", { class: "mono quiet" }, `${row.id} ${row.version} · ${short(row.digest)}`),
     row.summary ? h("p", {}, row.summary) : null,
+    row.waits && row.waits.length ? h("p", { class: "is-waiting" }, `◐ New Cases wait until those of the version before are closed: ${row.waits.join(", ")}`) : null,
     h("p", { class: "quiet" }, `Installed by ${row.by}, `, when(row.at, state.now)),
     h("p", { class: nowhere.length ? "is-waiting" : "is-done" }, words),
     h("details", { id: `about-${row.id}`, open: nowhere.length > 0 }, h("summary", {}, "Case Types and Actions"),
@@ -106,6 +107,7 @@ function checked(check, set, act) {
     h("p", {}, same ? "This very Release is installed already." : before ? `${changes.length} ${changes.length === 1 ? "item changes" : "items change"}.` : "It is not installed yet; all of it is new."),
     !same && before && !changes.length ? h("p", {}, "Only how the file is written differs.") : null,
     changes.map((row) => h("details", { open: Boolean(before) }, h("summary", {}, `${row.part} `, row.name ? h("code", {}, row.name) : null, ` ${row.change}`), lines(row.lines))),
+    !same && check.waits.length ? h("p", { class: "is-waiting" }, `◐ Open Cases stay on the version they opened with; new ones wait until these are closed: ${check.waits.join(", ")}`) : null,
     check.conflicts.map((text) => h("p", { class: "is-bad" }, `✕ ${text}`)),
     h("div", { class: "buttons" },
       same || check.conflicts.length ? null : h("button", { type: "button", class: "primary", onclick: async () => {
