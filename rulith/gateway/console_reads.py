@@ -21,14 +21,15 @@ from rulith.board.release import ActionSpec
 from rulith.gateway.authority import GATEWAY_CHAIN, REGISTRY, Authority
 from rulith.gateway.inspection import check_ledger
 from rulith.gateway.local_api import operation_row
+from rulith.gateway.source_flow import source_flow
 from rulith.wire.terminal_receipt import check_document
 
-READS = ("unknown", "ledger", "ledger-check", "receipt-check")
+READS = ("unknown", "ledger", "ledger-check", "receipt-check", "source-flow")
 ROWS_MAX, STEP_ROWS = 100, 500
 SCANNED_MAX = 5_000                  # rows one search reads; the next one goes on below
 BODY_CHARS_MAX = 16_384              # of one row as it is shown
 WITHHELD = "(withheld)"
-LOOK = {"file": "Open the folder {access} on the machine where the Worker of {connection} runs, and look for what the values name.",
+LOOK = {"file": "Open the folder {access} on the machine of the Worker of “{connection}”, and look for what the values name.",
         "http": "Ask the service at {access} whether it has this request on record: by the values, and by the time it was claimed.",
         "db": "Look in the database {access} for what the values name, and when it was written.",
         "mcp": "Ask the MCP service {access} whether it carried out this call: by the values, and by the time it was claimed.",
@@ -49,6 +50,8 @@ class ConsoleReads:
         if route == "ledger-check":
             async with self._one_check:
                 return {"check": await check_ledger(self.authority)}
+        if route == "source-flow":
+            return {"flow": source_flow(self.authority, query.get("name", ""))}
         return {"check": await self._receipt_check(query)}
 
     # --- unknown effects ---------------------------------------------------------------
@@ -88,7 +91,7 @@ class ConsoleReads:
             found.append(LOOK[source["type"]].format(access=source["access"], connection=row["connection"]["name"]))
         elif source["name"]:
             found.append(f"The Source {source['name']} is no longer bound here; look at what it named.")
-        found.append(f"Read the log of the Worker of {row['connection']['name']} around {at}; its instance was {(operation.claim or {}).get('workerId', 'not told')}.")
+        found.append(f"Read the log of the Worker of “{row['connection']['name']}” around {at}; its instance was {(operation.claim or {}).get('workerId', 'not told')}.")
         readers = sorted(each.id for release in self.authority.agents[row["agentId"]].board.state.releases.values() for each in release.actions.values()
                          if each.kind == "read" and source.get("type") in each.source_types and (spec is None or each.release == spec.release))
         if readers:
@@ -101,6 +104,7 @@ class ConsoleReads:
         """{chains, chain, rows, next, total}: rows below `before`, the newest first, that fit `kind` and hold `text`."""
         ledger, names = self.authority.ledger, {each["id"]: each["name"] for each in self.authority.registry.agents.values()}
         chains = [{"name": name, "words": "gateway" if name == GATEWAY_CHAIN else names.get(name, name), "rows": ledger.head(name)[0]} for name in ledger.chains()]
+        chains.sort(key=lambda each: each["name"] != GATEWAY_CHAIN)
         chain = query.get("chain") or GATEWAY_CHAIN
         total = ledger.head(chain)[0]
         if all(each["name"] != chain for each in chains):
@@ -166,7 +170,8 @@ def _shown(row) -> dict:
     shown = {"seq": row.seq, "at": row.at, "kind": row.kind, "hash": row.hash, "prev": row.prev, "what": "", "by": ""}
     if isinstance(command, Mapping):
         parts = command.get("commands", ()) if command.get("kind") in ("several", "genesis") else ()
-        shown["what"] = ", ".join(str(each.get("kind")) for each in parts[:6]) or str(command.get("kind"))
+        told = ", ".join(dict.fromkeys(str(each.get("kind")) for each in parts))
+        shown["what"] = f"genesis: {told}" if command.get("kind") == "genesis" else told or str(command.get("kind"))
         said = command.get("by") or (command.get("authority") or {}).get("by") or next((each["authority"].get("by") for each in parts if each.get("authority")), "")
         shown["by"] = str(said or "")
     text = canonical_text(body)

@@ -19,12 +19,12 @@ export const SECTIONS = [
   { id: "connections", words: "Connections", group: "Who may act", needs: "owner" },
   { id: "people", words: "People", group: "Who may act", needs: "owner" },
 ];
-const DRAW = { capabilities, constitution: (...given) => constitution(...given, lines), sources, tools, agents, connections };
+const DRAW = { capabilities, constitution: (admin, state, work, set, act) => constitution(admin, state, work, set, act, lines), sources, tools, agents, connections };
 
 /** One section. `state` has `admin` and `now`; `work` is what the person has begun here; `set` changes it; `act` does. */
-export function section(id, state, work, set, act) {
+export function section(id, state, work, set, act, ask) {
   if (!state.admin) return [h("p", { class: "quiet" }, "Loading…")];
-  return [work.once ? once(work.once, set) : null, DRAW[id](state.admin, state, work, set, act)].flat().filter(Boolean);
+  return [work.once ? once(work.once, set) : null, DRAW[id](state.admin, state, work, set, act, ask)].flat().filter(Boolean);
 }
 
 /** A secret that is shown this one time. */

@@ -36,9 +36,11 @@ function drawSections() {
   const waits = state.signedIn ? { decisions: state.decisions.filter((row) => row.state === "pending").length, unknown: state.needsPerson.length } : {};
   const here = place().id;
   nav.hidden = !state.signedIn;
+  const left = nav.scrollLeft;
   const groups = [...new Set(SECTIONS.map((row) => row.group))];
   nav.replaceChildren(...groups.map((group) => h("div", { class: "group" }, h("p", { class: "quiet" }, group), SECTIONS.filter((row) => row.group === group).map((row) =>
     h("a", { href: `#${row.id}`, "aria-current": here === row.id ? "page" : null }, row.words, waits[row.id] ? h("span", { class: "count" }, ` ${waits[row.id]}`) : null)))));
+  nav.scrollLeft = left;
 }
 
 /** Without what only moves with time: a lease that is renewed changes nothing on the page. */
@@ -64,7 +66,7 @@ function content() {
   if (at.id === "receipts") return receipts(at.query, state, work, set, ask);
   if (at.id === "ledger") return ledger(at.parts[0], at.query, state, work, set, ask);
   if (at.id === "people") return [secret, people(state, work, set, act)];
-  return only(state, at.needs, section(at.id, state, work, set, act));
+  return only(state, at.needs, section(at.id, state, work, set, act, ask));
 }
 
 function drawSession() {
@@ -182,15 +184,15 @@ async function load() {
   draw();
 }
 
-async function refresh() {
-  await load().finally(() => window.setTimeout(refresh, REFRESH_MS));
-}
+const refresh = () => load().finally(() => window.setTimeout(refresh, REFRESH_MS));
 
 window.addEventListener("hashchange", () => {
-  said.textContent = "";
+  said.textContent = work.tell || "";                  // what was done on the place that was left
+  work.tell = "";
   state.problem = null;
   draw(true, [...main.querySelectorAll(KEPT)].map((el) => el.id));
   main.focus({ preventScroll: true });
+  nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   load();
 });
 afresh.addEventListener("click", openAgain);

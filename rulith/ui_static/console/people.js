@@ -33,7 +33,7 @@ export function ways(state, isInvited, submit) {
     h("div", { class: "buttons" }, h("button", { class: "primary" }, "Sign in"))), h("p", { class: "back" }, h("a", { href: "#invitation" }, "I have an invitation"))];
 }
 
-const ROLE = { viewer: "reads everything, does nothing", operator: "decides, settles, holds and ends Cases", owner: "all of that, and sets the gateway up" };
+const ROLE = { viewer: "reads everything, does nothing", operator: "decides, settles, holds and ends Cases", owner: "does all of that, and sets the gateway up" };
 const ROLES = Object.keys(ROLE);
 
 const rolePicker = (id, label, chosen, props = {}) => h("div", {}, h("label", { for: id }, label),
@@ -77,7 +77,7 @@ function person(row, state, act, show) {
   return h("li", { class: "item" },
     h("h3", {}, row.name, self ? h("span", { class: "quiet" }, " (you)") : null),
     h("p", {}, h("span", { class: mood }, words), row.state === "invited" ? [" until ", when(row.expiresAt, state.now)] : null,
-      h("span", { class: "quiet" }, ` · ${row.role}: ${ROLE[row.role]} · added by ${row.by}, `), when(row.addedAt, state.now)),
+      h("span", { class: "quiet" }, ` · ${row.role} · added by ${row.by}, `), when(row.addedAt, state.now)),
     h("details", { id: `change-${row.name}` }, h("summary", { "aria-label": `Change ${row.name}` }, "Change"),
       h("div", { class: "stack" }, rolePicker(id, `Role of ${row.name}`, row.role),
         h("div", { class: "buttons" },

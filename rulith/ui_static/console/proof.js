@@ -35,7 +35,7 @@ export function asText(node, depth = 0) {
 function branch(node, level, mark) {
   const premises = node.premises || [];
   return h("li", { role: "treeitem", tabindex: level === 1 ? "0" : "-1", "aria-level": String(level), "aria-expanded": premises.length ? "true" : null },
-    h("div", { class: "node" }, h("span", { class: mark && node.witness ? "mono weak" : "mono" }, `${node.negated ? "not " : ""}${node.text}`), " ",
+    h("div", { class: "node" }, h("code", { class: mark && node.witness ? "weak" : null, title: node.text }, `${node.negated ? "not " : ""}${node.text.replace(/^([\w-]+\.)+(?=\w+\()/, "")}`), " ",
       h("span", { class: "tier" }, node.tier, mark && node.witness ? " (weakest premise)" : ""), h("p", { class: "quiet" }, fromOf(node) || "no ground told")),
     premises.length ? h("ul", { role: "group" }, premises.map((each) => branch(each, level + 1, mark))) : null,
     node.cut ? h("p", { class: "quiet" }, "Deeper premises are in the Terminal Receipt.") : null);

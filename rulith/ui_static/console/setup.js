@@ -13,25 +13,43 @@ const isMeant = (loss, name) => window.prompt(`${loss}\nType its name to go on:\
 
 // --- Sources -------------------------------------------------------------------------------
 
-export function sources(admin, state, work, set, act) {
+export function sources(admin, state, work, set, act, ask) {
   const editing = admin.sources.find((row) => row.name === work.source);
   return [
     h("section", { "aria-labelledby": "bound" }, h("h2", { id: "bound" }, "Bound Sources"),
-      admin.sources.length ? h("ul", {}, admin.sources.map((row) => source(row, admin, set, act))) : h("p", { class: "quiet" }, "None yet. A Source is a folder or address that an Agent's Tools may read or write.")),
+      admin.sources.length ? h("ul", {}, admin.sources.map((row) => source(row, admin, work, set, act, ask))) : h("p", { class: "quiet" }, "None yet. A Source is a folder or address that an Agent's Tools may read or write.")),
     h("section", { "aria-labelledby": "bind" }, h("h2", { id: "bind" }, editing ? `Change ${editing.name}` : "Bind a Source"),
       admin.connections.length ? sourceForm(admin, editing, work, set, act) : h("p", { class: "quiet" }, "Make a Connection first: a Source belongs to the Worker that opens it.")),
   ];
 }
 
-function source(row, admin, set, act) {
+function source(row, admin, work, set, act, ask) {
+  const flow = (work.flows || {})[row.name];
   return h("li", { class: "item" },
     h("h3", { class: "mono" }, row.name),
     h("p", {}, `${row.type} `, h("code", {}, row.access)),
     h("p", {}, `At most ${row.tier}, on ${nameOf(admin.connections, row.connectionId)}. It may attest `,
       row.attests.length ? row.attests.flatMap((each, index) => [index ? ", " : "", h("code", {}, each === "*" ? "everything" : each)]) : "nothing", "."),
+    flow ? goes(flow) : null,
     h("div", { class: "buttons" },
       h("button", { type: "button", "aria-label": `Change ${row.name}`, onclick: () => { set({ source: row.name, sourceType: row.type }); of("bind").scrollIntoView(); of("access").focus(); } }, "Change"),
-      h("button", { type: "button", "aria-label": `Remove ${row.name}`, onclick: () => { if (isMeant("Actions that need this Source can no longer run.", row.name)) act("source-remove", { name: row.name, replaces: row.digest }, `Removed ${row.name}.`); } }, "Remove")));
+      h("button", { type: "button", "aria-label": `Remove ${row.name}`, onclick: () => { if (isMeant("Actions that need this Source can no longer run.", row.name)) act("source-remove", { name: row.name, replaces: row.digest }, `Removed ${row.name}.`); } }, "Remove"),
+      flow ? null : h("button", { type: "button", class: "plain", "aria-label": `Where the material of ${row.name} may go`, onclick: async () => {
+        const answer = await ask(`source-flow?${new URLSearchParams({ name: row.name })}`);
+        if (answer) set({ flows: { ...work.flows, [row.name]: answer.flow } });
+      } }, "Where its material may go")));
+}
+
+const VERDICT = { allowed: ["is-done", "● may go"], decided: ["is-waiting", "◐ after a decision"], forbidden: ["is-bad", "✕ forbidden"] };
+
+/** What could carry the facts of a Source, and to where. */
+function goes(flow) {
+  return h("div", { role: "status" },
+    h("p", {}, flow.governed ? "Its facts, by the Constitution, may go into the arguments of:" : "No Constitution is in force, so its facts may go into the arguments of every Action of its Agent:"),
+    flow.ways.length ? h("ul", { class: "inner" }, flow.ways.map((way) => h("li", {}, h("span", { class: VERDICT[way.verdict][0] }, VERDICT[way.verdict][1]), " ", h("code", {}, way.action), ` ${way.kind}`,
+      way.source ? [" on ", h("code", {}, way.source)] : null, way.reason ? h("p", { class: "quiet" }, way.reason) : null))) : h("p", { class: "quiet" }, "No installed Action could carry them anywhere."),
+    flow.more ? h("p", { class: "quiet" }, `and ${flow.more} more ways that are not listed.`) : null,
+    flow.governed ? h("p", { class: "quiet" }, "A rule that also looks at arguments, a Case or other premises speaks when the call is made.") : null);
 }
 
 function sourceForm(admin, editing, work, set, act) {
@@ -48,7 +66,7 @@ function sourceForm(admin, editing, work, set, act) {
     if (done) set({ source: null }, ["source-name", "access"]);
   };
   return h("form", { onsubmit: submit },
-    editing ? null : field("source-name", "Name", { required: true, maxlength: "64", spellcheck: "false", class: "mono", autocomplete: "off" }, "Agents name it in `source`, for example orders-folder."),
+    editing ? null : field("source-name", "Name", { required: true, maxlength: "64", spellcheck: "false", class: "mono", autocomplete: "off" }, "Agents give it as the source of an Action, for example orders-folder."),
     select("source-connection", "Connection whose Worker opens it", admin.connections.map((row) => [row.id, row.name]), editing ? editing.connectionId : admin.connections[0].id),
     select("source-type", "Type", admin.sourceTypes.map((each) => [each, each]), type, { onchange: (event) => set({ sourceType: event.target.value }) }),
     field("access", type === "file" ? "Folder" : "Address", { required: true, value: editing ? editing.access : null, spellcheck: "false", class: "mono", autocomplete: "off" },

@@ -28,14 +28,14 @@ const facts = (rows) => h("dl", { class: "values" }, rows.filter(([, value]) => 
 function sent(row, state) {
   const { source, connection, claim, dispatch } = row;
   return h("section", { "aria-labelledby": "sent" },
-    h("h2", { id: "sent" }, `1 · What was sent: ${row.label}`),
+    h("h2", { id: "sent" }, "1 · What was sent: ", h("code", { title: row.label }, row.action.split(".").pop())),
     h("p", {}, row.reason || "Whether this call took effect is not known."),
     row.description ? h("p", {}, `What the Action is for: ${row.description}`) : null,
     values(row.argsText),
     h("details", { id: "exact" }, h("summary", {}, "The exact text, and its digests"), h("pre", { class: "mono", tabindex: "0" }, row.argsText),
       facts([["arguments, Action and Tool", row.argumentDigest], ["request", row.requestDigest], ["Tool definition", row.toolDigest]])),
     h("h3", {}, "To where, and by whom"),
-    facts([["Agent", nameOf(state.agents, row.agentId)], ["Tool", `${row.tool} (${row.kind})`],
+    facts([["Case", row.caseIds.length ? h("a", { href: `#cases/${encodeURIComponent(row.agentId)}/${encodeURIComponent(row.caseIds[0])}` }, row.caseIds[0]) : ""], ["Agent", nameOf(state.agents, row.agentId)], ["Tool", `${row.tool} (${row.kind})`],
       ["Source", source.name ? (source.access ? `${source.name}: ${source.type} ${source.access}` : source.name) : "none"], ["Connection", `${connection.name} · ${connection.id}`],
       ["asked", when(row.at, state.now)], ["sent", dispatch && when(dispatch.at, state.now)], ["claimed", claim && when(claim.at, state.now)],
       ["by Worker instance", claim && `${claim.workerId}, generation ${claim.generation}`], ["unknown since", when(row.since, state.now)]]));
@@ -67,8 +67,8 @@ function found(row, work, set, act) {
   return h("section", { class: "stack", "aria-labelledby": "found" }, h("h2", { id: "found" }, "3 · What you found"),
     h("form", { onsubmit: async (event) => {
       event.preventDefault();
-      const done = await act("reconcile", { agentId: row.agentId, ordinal: row.ordinal, outcome: chosen[0], reason: document.getElementById(id).value, argumentDigest: row.argumentDigest }, `Recorded: ${chosen[1].toLowerCase()}.`);
-      if (done) { set({ outcome: null }); window.location.hash = "#unknown"; }
+      const done = await act("reconcile", { agentId: row.agentId, ordinal: row.ordinal, outcome: chosen[0], reason: document.getElementById(id).value, argumentDigest: row.argumentDigest });
+      if (done) { set({ outcome: null, tell: `Recorded: ${chosen[1].toLowerCase()}.` }); window.location.hash = "#unknown"; }
     } },
       h("fieldset", {}, h("legend", {}, "Say only what you saw"), OUTCOMES.map(([outcome, words]) => h("label", { class: "check" },
         h("input", { type: "radio", name: "outcome", id: `outcome-${outcome}`, value: outcome, required: true, checked: work.outcome === outcome, onchange: () => set({ outcome }) }), words))),

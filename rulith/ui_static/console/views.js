@@ -20,7 +20,7 @@ export function when(stamp, now) {
   const far = Math.abs(minutes);
   const span = far < 1 ? "now" : far < 60 ? `${far} min` : far < 48 * 60 ? `${Math.round(far / 60)} h` : `${Math.round(far / 1440)} days`;
   const words = span === "now" ? span : minutes > 0 ? `${span} ago` : `in ${span}`;
-  const clock = then.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const clock = then.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   return h("time", { datetime: stamp, title: stamp }, `${clock} · ${words}`);
 }
 
@@ -39,7 +39,7 @@ export function field(id, label, props, hint) {
 /** What `children` change is for a role and every stronger one; for others it stands there and cannot be used. */
 export const ROLES = ["viewer", "operator", "owner"];
 export const may = (state, needs) => ROLES.indexOf(state.person.role) >= ROLES.indexOf(needs);
-export const only = (state, needs, ...children) => (may(state, needs) ? children
+export const only = (state, needs, ...children) => (may(state, needs) || !children.flat(Infinity).some(Boolean) ? children
   : h("fieldset", { class: "locked", disabled: true }, h("p", { class: "quiet" }, `For ${needs === "owner" ? "owners" : "operators and owners"}; you are ${state.person.role} here.`), children));
 
 function approvals(row, state) {
