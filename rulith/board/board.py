@@ -164,9 +164,6 @@ class Board(Machine):
         for name, empty in (("protected", {}), ("actions", {}), ("case_types", {}), ("live", ()), ("summed", {})):
             self.journal.set(state, name, empty)
         state.rebuild_law()
-        self._no_agent_writes_it(release)
-        state.close_rules()
-        return {"id": release.id, "version": release.version, "digest": release.digest, "opens": list(release.case_types)}
 
     def try_install(self, document: Mapping) -> dict:
         """What installing this Capability now would answer; nothing is changed. Raises Refused as the command would."""
