@@ -171,9 +171,12 @@ class Ground:
 
 
 class Shown:
-    """One visible atom's place in views; its node, JSON text and size are remembered until `epoch` passes."""
+    """One visible atom's place in views; its node, JSON text and size are remembered while `stand` is the same.
 
-    __slots__ = ("atom", "node", "text", "size", "epoch")
+    stand   all that a node tells and that may change while its atom holds; looked at anew when `epoch` passes
+    """
+
+    __slots__ = ("atom", "node", "text", "size", "epoch", "stand")
 
     def __init__(self, atom: Atom) -> None:
         self.atom = atom
@@ -184,6 +187,7 @@ class Shown:
         self.text = ""
         self.size = 0
         self.epoch = -1
+        self.stand: tuple = ()
 
 
 class BoardState:
@@ -405,6 +409,11 @@ class BoardState:
         if atom not in self.by_atom and not self.program.holds(atom):
             return self.stated(atom)
         return self.program.fold(atom, self.grounds, self.stated, self.concluded)
+
+    def concluded_by(self, atom: Atom) -> str | None:
+        """The rule behind a conclusion; None for what is only stated."""
+        total = self.totals.get(atom)
+        return self.program.concluded_by(atom) if total is None else total.rule_id
 
     def support(self, atom: Atom) -> Support | None:
         """Why a concluded atom holds; None where it is only stated."""

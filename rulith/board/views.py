@@ -235,10 +235,14 @@ class Viewer:
     # --- nodes -------------------------------------------------------------------------
 
     def _render(self, shown: Shown) -> None:
-        """Make the node of a visible atom, its JSON text and its size in bytes, as they are in this epoch."""
-        state = self.state
-        atom = shown.atom
+        """The node of a visible atom, its JSON text and its size in bytes, as they are in this epoch."""
+        state, atom = self.state, shown.atom
         fact = state.strongest(atom)
+        disputed = bool(state.disputable) and state.disputed(atom)
+        stand = (disputed, fact) if fact is not None else (disputed, state.ground(atom).tier, state.concluded_by(atom))
+        shown.epoch = state.epoch
+        if shown.node is not None and shown.stand == stand:
+            return
         node = {"id": state.node_id(atom), "kind": "finding" if atom.predicate == "finding" else "fact",
                 "text": atom.text(), "predicate": atom.predicate, "args": dict(atom.args)}
         if atom.negated:
@@ -248,16 +252,15 @@ class Viewer:
             if fact.by.get("source"):
                 node["source"] = fact.by["source"]
         else:
-            node["origin"], node["tier"] = DERIVED, state.ground(atom).tier
-            node["by"] = state.support(atom).rule_id
-        if state.disputable and state.disputed(atom):
+            node["origin"], node["tier"], node["by"] = DERIVED, *stand[1:]
+        if disputed:
             node["disputed"] = True
         text = _dumps(node)
         if shown.node is None:
             self._rendered.append(shown)
             if len(self._rendered) > NODES_KEPT:
                 self._rendered.popleft().forget()
-        shown.node, shown.text, shown.epoch = node, text, state.epoch
+        shown.node, shown.text, shown.stand = node, text, stand
         shown.size = (len(text) if text.isascii() else len(text.encode())) + 1
 
     def goal_node(self, goal: Goal) -> dict:

@@ -98,19 +98,22 @@ def _readers(engine: Engine, relation: Relation) -> list[tuple[RuleHead, Join]]:
 
 
 def support_of(engine: Engine, relation: Relation, key: Key) -> Support | None:
-    stored = relation.rows[key]
-    if stored is None:
+    if relation.rows[key] is None:
         return None
-    head = engine.heads[stored[0]]
-    atoms = tuple([atom_of(engine, *fact) for fact in premises(engine, relation, key)])
-    computed = _computations(engine, head, stored)
-    rounded = next((c.text() for c in computed if not c.exact), None)
-    return Support(head.rule.id, atoms, computed, rounded)
+    return _support(engine, relation, key, tuple([atom_of(engine, *fact) for fact in premises(engine, relation, key)]))
+
+
+def _support(engine: Engine, relation: Relation, key: Key, atoms: tuple[Atom, ...]) -> Support:
+    """The support of a derived fact whose premises are at hand."""
+    stored = relation.rows[key]
+    head = engine.heads[stored[0]]  # type: ignore[index]
+    if not head.body.computes:
+        return Support(head.rule.id, atoms, (), None)
+    computed = _computations(engine, head, stored)  # type: ignore[arg-type]
+    return Support(head.rule.id, atoms, computed, next((c.text() for c in computed if not c.exact), None))
 
 
 def _computations(engine: Engine, head: RuleHead, stored: tuple) -> tuple[Computation, ...]:
-    if not head.body.computes:
-        return ()
     bound: dict[int, Scalar] = {-1 - n: value for n, value in enumerate(head.body.constants)}
     of = engine.values.of
     for join in head.body.joins:
@@ -130,27 +133,51 @@ def _computations(engine: Engine, head: RuleHead, stored: tuple) -> tuple[Comput
     return tuple(found)
 
 
+def rule_of(engine: Engine, relation: Relation, key: Key) -> str | None:
+    """The id of the rule whose support is stored; None for a base fact."""
+    stored = relation.rows[key]
+    return None if stored is None else engine.heads[stored[0]].rule.id
+
+
 def tree(engine: Engine, fact: Fact, depth_max: int, nodes_max: int) -> Node:
-    """The proof of a fact, cut at `depth_max` rules deep and after `nodes_max` nodes."""
+    """The proof of a fact, cut at `depth_max` rules deep and after `nodes_max` nodes.
+
+    What is proved twice at one depth is built once and shared, while all its nodes still fit.
+    """
     count = 1
     done: list[Node] = []
-    work: list[tuple] = [("open", fact, 0)]
+    built: dict[tuple[Fact, int], tuple[Node, int]] = {}       # and how many nodes lie below
+    work: list[tuple] = [(fact, 0)]
     while work:
         step = work.pop()
-        if step[0] == "open":
-            _, (relation, key), depth = step
-            support = support_of(engine, relation, key)
+        if len(step) == 2:
+            known = built.get(step)
+            if known is not None and count + known[1] <= nodes_max:
+                done.append(known[0])
+                count += known[1]
+                continue
+            (relation, key), depth = step
+            if relation.rows[key] is None:
+                done.append(Node(atom_of(engine, relation, key), None))
+                continue
             below = premises(engine, relation, key)
-            cut = bool(below) and (depth >= depth_max or count + len(below) > nodes_max)
-            work.append(("make", atom_of(engine, relation, key), support, 0 if cut else len(below), cut))
-            if not cut:
-                count += len(below)
-                work.extend(("open", lower, depth + 1) for lower in reversed(below))
-        else:
-            _, atom, support, width, cut = step
-            children = tuple(done[len(done) - width:])
-            del done[len(done) - width:]
-            done.append(Node(atom, support, children, cut))
+            if below and (depth >= depth_max or count + len(below) > nodes_max):
+                done.append(Node(atom_of(engine, relation, key), support_of(engine, relation, key), (), True))
+                continue
+            work.append((step, count, len(below)))
+            count += len(below)
+            depth += 1
+            work.extend([(lower, depth) for lower in reversed(below)])
+            continue
+        at, before, width = step
+        relation, key = at[0]
+        children: tuple[Node, ...] = ()
+        if width:
+            children = tuple(done[-width:])
+            del done[-width:]
+        node = Node(atom_of(engine, relation, key), _support(engine, relation, key, tuple([child.atom for child in children])), children)
+        built[at] = node, count - before
+        done.append(node)
     return done[0]
 
 

@@ -324,6 +324,11 @@ class Program:
         fact = explain.fact_of(self._engine, atom)
         return None if fact is None else explain.support_of(self._engine, *fact)
 
+    def concluded_by(self, atom: Atom) -> str | None:
+        """The id of the rule behind a derived atom, without the premises; None as with `support`."""
+        fact = explain.fact_of(self._engine, atom)
+        return None if fact is None else explain.rule_of(self._engine, *fact)
+
     def citing(self, atom: Atom) -> Iterator[Atom]:
         """The derived atoms whose stored support cites this one, some perhaps twice (as of the last closing)."""
         fact = explain.fact_of(self._engine, atom)
