@@ -11,7 +11,7 @@ Three ways lead to a Source.
   told before the Case opened: later, a Source merely repeats it.
 
 Absence is followed nowhere: what only a `naf` literal read has no Source. Bounded by the
-matches tried; beyond the bound, everything that any Source told counts as a premise.
+matches tried and the facts compared; beyond, everything that any Source told is a premise.
 
 Refuses to know: what may rest on what (constitution.py).
 """
@@ -29,6 +29,7 @@ from rulith.rules.safety import joins
 from rulith.rules.terms import Atom, Literal, Rule, Scalar, scalar_text
 
 MATCHES_MAX = 20_000      # rule matches followed for one operation
+FACTS_MAX = 50_000        # facts whose values are compared for one operation
 PREMISE_MAX = 200         # characters of one premise's text
 WITHIN_MIN = 3            # a shorter value is not looked for inside a text
 
@@ -96,18 +97,35 @@ def _told(state: BoardState, case: Case, reach: _Reach, words: Sequence[Scalar])
     known = list(dict.fromkeys((value.__class__ is bool, value) for value in words))
     wanted = [value for _, value in known]
     opened = _key_opened(state, case)
-    for atom in state.program.facts():
-        if is_board_word(atom.predicate):
-            continue
+    for atom in _telling(state):
+        reach.look()
         values = [value for _, value in atom.args if any(shares(value, each) for each in wanted)]
         if values:
             before = max(opened.get(value, state.last_seq + 1) for value in values)
             yield from _from_sources(fact for fact in reach.leaves([atom]) if fact.seq < before)
     for value, told in state.told.items():
+        reach.look()
         if any(shares(value, each) for each in wanted):
             for source, (tier, seq) in told.items():
                 if seq < opened.get(value, state.last_seq + 1):
                     yield Rest("a fact that is gone", source, tier)
+
+
+def _telling(state: BoardState) -> Iterator[Atom]:
+    """The facts of every predicate of which a Source told, and of those that rules conclude from them."""
+    reached = dict.fromkeys(state.sourced)
+    readers: dict[str, list[str]] = {}
+    for info in state.rules.values():
+        for literal in info.rule.when:
+            readers.setdefault(literal.predicate, []).extend(head.predicate for head in info.rule.then)
+    waiting = list(reached)
+    while waiting:
+        fresh = [name for name in readers.get(waiting.pop(), ()) if name not in reached]
+        reached.update(dict.fromkeys(fresh))
+        waiting += fresh
+    for predicate in sorted(reached):
+        if not is_board_word(predicate):
+            yield from state.program.facts(predicate)
 
 
 def _key_opened(state: BoardState, case: Case) -> dict[Scalar, int]:
@@ -130,8 +148,9 @@ def shares(left: Scalar, right: Scalar) -> bool:
         return True
     if left.__class__ is not str and right.__class__ is not str:
         return False
-    short, long = sorted((scalar_text(left).casefold(), scalar_text(right).casefold()), key=len)
-    if len(short) < WITHIN_MIN or len(short) == len(long):
+    one, other = scalar_text(left).casefold(), scalar_text(right).casefold()
+    short, long = (one, other) if len(one) < len(other) else (other, one)
+    if len(short) < WITHIN_MIN or len(short) == len(long) or short not in long:
         return short == long
     at = long.find(short)
     while at >= 0:
@@ -151,6 +170,7 @@ class _Reach:
     def __init__(self, state: BoardState) -> None:
         self.state = state
         self.left = MATCHES_MAX
+        self.looked = 0                       # facts whose values were compared
         self.below: dict[Atom, tuple[Atom, ...]] = {}
         self.heads: dict[tuple[str, bool], list[tuple[Rule, Literal]]] = {}
         for info in state.rules.values():
@@ -184,6 +204,11 @@ class _Reach:
                             self._spend()
                             yield fact
                 self._spend()
+
+    def look(self) -> None:
+        self.looked += 1
+        if self.looked > FACTS_MAX:
+            raise _TooMany
 
     def _spend(self) -> None:
         self.left -= 1

@@ -211,6 +211,7 @@ class BoardState:
         self.next: dict[str, Release] = {}                 # installed, and in force once no Case of the one before is open
         self.constitution: Constitution | None = None
         self.told: dict[Scalar, dict[str, tuple[str, int]]] = {}   # value of a fact that is gone -> Source -> (tier, place in the order of writing)
+        self.sourced: dict[str, int] = {}                  # predicate -> stated facts that carry a Source
         self.generation = 0                                # grows when law rules change
         self.revision = 0                                  # grows with every accepted command
         self.totals: Totals = {}                           # what live aggregates conclude now -> why
@@ -240,6 +241,8 @@ class BoardState:
 
     def add_fact(self, fact: Fact) -> None:
         held = self.by_atom.get(fact.atom, ())
+        if "source" in fact.by or "restsOn" in fact.by:
+            self.journal.put(self.sourced, fact.atom.predicate, self.sourced.get(fact.atom.predicate, 0) + 1)
         self.stale.update(self.summed.get(fact.atom.predicate, ()))
         self.journal.set(self, "last_seq", self.last_seq + 1)
         object.__setattr__(fact, "seq", self.last_seq)      # ours alone until now; a copy would cost as much as the rest
@@ -273,6 +276,10 @@ class BoardState:
 
     def _remember(self, fact: Fact) -> None:
         """What a Source told stays told: a model has read it, whether the fact stands or not."""
+        if "source" not in fact.by and "restsOn" not in fact.by:
+            return
+        left = self.sourced[fact.atom.predicate] - 1
+        self.journal.put(self.sourced, fact.atom.predicate, left) if left else self.journal.forget(self.sourced, fact.atom.predicate)
         sources = [*fact.by.get("restsOn", ()), *([(fact.by["source"], fact.tier)] if fact.by.get("source") else ())]
         for _, value in fact.atom.args if sources else ():
             if value.__class__ is not bool:

@@ -338,6 +338,26 @@ def test_beyond_the_matches_that_are_followed_everything_told_counts(office, mon
     office.forbids(case, "mail_rich")
 
 
+def test_beyond_the_facts_that_are_compared_everything_told_counts(office, monkeypatch):
+    case = office.open()
+    office.salary(case)
+    assert office.plan(case, "mail", text="hello")
+    monkeypatch.setattr("rulith.board.rests.FACTS_MAX", 1)
+    office.forbids(case, "mail", text="hello")
+
+
+def test_a_refused_command_leaves_what_is_known_of_sources(office):
+    case = office.open()
+    office.salary(case)
+    state = office.play.board.state
+    before = (dict(state.sourced), dict(state.told))
+    with pytest.raises(Refused):
+        office.play.run("several", commands=[
+            {"kind": "close_case", "root": case["root"], "disposition": "cancelled", "reason": "x", "obligations": []},
+            {"kind": "focus_case", "caseId": "nothing"}])
+    assert (dict(state.sourced), dict(state.told)) == before == ({ID + "salary": 1}, {})
+
+
 # --- what an operation rests on --------------------------------------------------------
 
 
