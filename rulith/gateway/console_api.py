@@ -18,6 +18,7 @@ from rulith.base.json_text import read_json
 from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX, SIGN_IN_FRESH_S
 from rulith.base.resources import shipped_bytes
 from rulith.board.people import ONESELF, OPERATOR, OWNER, VIEWER, judge_person
+from rulith.gateway.access_api import AccessApi
 from rulith.gateway.authority import Authority
 from rulith.gateway.console_admin import BODIES as ADMIN_ROUTES, UPLOADS, ConsoleAdmin
 from rulith.gateway.console_cases import BODIES as CASE_BODIES, READS as CASE_READS, ConsoleCases
@@ -34,7 +35,7 @@ COOKIE, TOKEN_HEADER = "rulith_console", "x-rulith-console"
 CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 # address under /console/ -> (place under ui_static, media type); nothing else is served
-_SCRIPTS = ("console", "views", "admin", "cases", "setup", "constitution", "lists", "people", "places", "proof", "unknown")
+_SCRIPTS = ("console", "views", "admin", "cases", "setup", "constitution", "lists", "access", "people", "places", "proof", "unknown")
 FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": ("console/index.html", "text/html; charset=utf-8"),
          **{f"{name}.js": (f"console/{name}.js", "text/javascript; charset=utf-8") for name in _SCRIPTS},
          "console.css": ("console/console.css", "text/css; charset=utf-8"), "icon.svg": ("icon.svg", "image/svg+xml")}
@@ -42,15 +43,16 @@ FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": (
 # route -> its body's members (text each, unless named in _WHOLE); a question mark marks what may be left out
 ACTS = {"decide": ("id", "verdict", "argumentDigest", "reason?"), "reconcile": ("agentId", "ordinal", "outcome", "reason", "argumentDigest"),
         "isolate": ("connectionId",)}
-BODIES = {**DOORS, "sign-out": (), **OWN, **ACTS, **CASE_BODIES, **PEOPLE_BODIES}
-READS = ("admin", "people", *CASE_READS, *MORE_READS)
+ACCESS = {"access-answer": ("id", "verdict", "agentId?")}
+BODIES = {**DOORS, "sign-out": (), **OWN, **ACTS, **CASE_BODIES, **PEOPLE_BODIES, **ACCESS}
+READS = ("admin", "people", "access", "access-code", *CASE_READS, *MORE_READS)
 ANYBODY = ""
 # (method, route) -> the weakest role that may use it; law judges every act again
 ROUTES: dict[tuple[str, str], str] = {
     ("GET", "state"): ANYBODY, **{("GET", route): VIEWER for route in READS},
     **{("POST", route): ANYBODY for route in (*DOORS, "sign-out")}, **{("POST", route): ONESELF for route in OWN},
     **{("POST", route): OPERATOR for route in (*ACTS, *CASE_BODIES)},
-    **{("POST", route): OWNER for route in (*ADMIN_ROUTES, *PEOPLE_BODIES)},
+    **{("POST", route): OWNER for route in (*ADMIN_ROUTES, *PEOPLE_BODIES, *ACCESS)},
 }
 STATUSES = {"sign_in_required": 401, "sign_in_paused": 429, "role_too_low": 403}
 _WHOLE = ("ordinal",)
@@ -62,10 +64,11 @@ class Console:
     setup_code   asked while nobody can sign in: () -> the code of this run, or None
     """
 
-    def __init__(self, authority: Authority, people: People, local: LocalApi, admin: ConsoleAdmin, cases: ConsoleCases, *,
-                 setup_code: Callable[[], str | None]) -> None:
+    def __init__(self, authority: Authority, people: People, local: LocalApi, admin: ConsoleAdmin, cases: ConsoleCases,
+                 access: AccessApi, *, setup_code: Callable[[], str | None]) -> None:
         self.authority = authority
         self._admin = admin
+        self._access = access
         self._cases = cases
         self._people = people
         self._local = local
@@ -128,6 +131,10 @@ class Console:
             return _no_store({"ok": True, "admin": self._overview(request)})
         if route == "people":
             return _no_store({"ok": True, "now": self.authority.now(), "people": self.persons.listed()})
+        if route == "access":
+            return _no_store({"ok": True, "now": self.authority.now(), "access": self._access.listed(), "agents": self._agents()})
+        if route == "access-code":
+            return _no_store({"ok": True, "now": self.authority.now(), "asked": self._access.find(request.query.get("code", ""))})
         if route in MORE_READS:
             return _no_store({"ok": True, "now": self.authority.now(), **await self._reads.read(route, request.query)})
         found = await self._cases.read(route, request.query)      # a receipt comes bare, to be saved as it is
@@ -145,7 +152,7 @@ class Console:
                 **self._shown()}
 
     def _overview(self, request: Request) -> dict:
-        return self._admin.overview(f"http://{request.headers.get('host')}")
+        return self._admin.overview(request.origin)
 
     def _shown(self) -> dict:
         """What every page of a signed-in person draws: what waits, and who is there."""
@@ -153,7 +160,7 @@ class Console:
         self._local.expire_decisions()
         able = sum(each["role"] in (OPERATOR, OWNER) and bool(each["record"]) for each in registry.people.values())
         return {"version": self.authority.version, "now": self.authority.now(), "decisions": self._local.decisions(), "ableToDecide": able,
-                "needsPerson": self._reads.waiting(), "agents": [{"id": each["id"], "name": each["name"]} for each in registry.agents.values()],
+                "needsPerson": self._reads.waiting(), "agents": self._agents(),
                 "connections": [{**self._local.connection(each), "leaseLeftS": self._people.lease_left_s(each["id"])}
                                 for each in registry.connections.values()]}
 
@@ -183,6 +190,8 @@ class Console:
             more = self._shown()
         return _no_store({"ok": True, "result": result, **more})
 
+        elif route in ACCESS:
+            more = {"access": self._access.listed(), "agents": self._agents()}
     def _run(self, route: str, fields: dict, by: dict) -> dict:
         if route in PEOPLE_BODIES:
             return self.persons.run(route, fields, by)
@@ -190,6 +199,8 @@ class Console:
             return self._cases.run(route, fields, by)
         if route == "decide":
             return self._people.decide(fields["id"], fields["verdict"], fields["argumentDigest"], fields["reason"].strip(), by)
+        if route in ACCESS:
+            return self._access.answer(fields["id"], fields["verdict"], fields["agentId"], by)
         if route == "reconcile":
             return self._people.reconcile(fields["agentId"], fields["ordinal"], fields["outcome"], fields["reason"].strip(),
                                           fields["argumentDigest"], by)

@@ -71,7 +71,7 @@ class McpSurface:
             if self._required_client is not None:
                 data["requiredClient"] = self._required_client
             body = {**error_body(None, REFUSED_HERE, refusal.teaching, data), "teaching": refusal.teaching}
-            return _json(401, body, [("www-authenticate", "Bearer")])
+            return _json(401, body, [("www-authenticate", f'Bearer resource_metadata="{request.origin}/.well-known/oauth-protected-resource{PATH}"')])
         if request.method not in METHODS or (request.method == "GET" and "last-event-id" not in request.headers):
             message = "POST calls and DELETE ends a session here; GET goes on with a cut stream and needs its last-event-id."
             return _json(405, error_body(None, REFUSED_HERE, message), [("allow", ", ".join(METHODS))])

@@ -18,6 +18,7 @@ from rulith.base.log import Log, read_log_form
 from rulith.base.ids import mint_setup_code
 from rulith.disk.home import Home
 from rulith.gateway import console_api, local_api, mcp, metrics, worker_line
+from rulith.gateway.access_api import METHODS as ACCESS_PATHS, AccessApi
 from rulith.gateway.administration import Administration
 from rulith.gateway.authority import Authority
 from rulith.gateway.calls import ToolCalls
@@ -70,7 +71,7 @@ class Gateway:
         self.local = LocalApi(authority, self.calls, self.line, home.gateway)
         administration = Administration(authority, self.line, home, gateway_secrets(home), end_sessions=self.surface.end_sessions)
         cases = ConsoleCases(CaseActs(authority, self.calls, receipts), self.local)
-        self.console = Console(authority, people, self.local, ConsoleAdmin(administration, self.line), cases,
+        self.console = Console(authority, people, self.local, ConsoleAdmin(administration, self.line), cases, access,
                                setup_code=lambda: self.setup_code)
         self.log = log or Log(lambda: sys.stderr, authority.clock, role="gateway")
         self.log.secrets.add(*gateway_secrets(home).load().values())
@@ -81,6 +82,7 @@ class Gateway:
         rooms[metrics.PATH] = ("metrics", self.metrics, False)
         self._front = Front(rooms, self.metrics, authority.clock, hosts=settings.hosts, per_s=settings.requests_per_s,
                             home_page=console_api.PREFIX, failed=lambda: authority.turns.abandon("a request failed inside"))
+        access = AccessApi(administration, authority.clock, signer.derived(b"access clients"))
         self._servers: list[Server] = []
 
     @property
@@ -90,6 +92,7 @@ class Gateway:
     async def listen(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> Server:
         """Serve at one more address: plain on loopback, over `tls` anywhere. Raises Refused: port_in_use, address_unusable."""
         address = self._front.at(loopback=tls is None)
+        rooms |= {path: ("access", access, True) for path in ACCESS_PATHS}
         server = await serve(address.handle, host, port, head_check=address.head_check, tls=tls, on_bug=self.log.bug)
         self._servers.append(server)
         return server

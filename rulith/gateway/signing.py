@@ -8,6 +8,9 @@ Source  RFC 8032, RFC 8785.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+
 from ecdsa import Ed25519, SigningKey
 
 from rulith.base.canonical import canonical_bytes
@@ -20,8 +23,13 @@ class Signer:
     """Signs with the key whose 32-byte seed is given as hex."""
 
     def __init__(self, seed_hex: str) -> None:
+        self._seed = bytes.fromhex(seed_hex)
         self._key = SigningKey.from_string(bytes.fromhex(seed_hex), curve=Ed25519)
         self.public_hex = self._key.get_verifying_key().to_string().hex()
+
+    def derived(self, purpose: bytes) -> bytes:
+        """A secret of this gateway for another purpose; tells nothing of the key."""
+        return hmac.new(self._seed, purpose, hashlib.sha256).digest()
 
     def sign_document(self, document: dict) -> dict:
         """`document` with `signature {alg, key, value}` over the canonical bytes of everything else."""

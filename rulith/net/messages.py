@@ -97,6 +97,11 @@ class Request:
         self._gone = gone
 
     @property
+    def origin(self) -> str:
+        """The address that this request used, which is one its caller can reach."""
+        return f"{'https' if self.secure else 'http'}://{self.headers.get('host') or ''}"
+
+    @property
     def query(self) -> dict[str, str]:
         """Query parameters; where a name comes twice the first one counts."""
         if isinstance(self._query, str):

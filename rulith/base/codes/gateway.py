@@ -6,6 +6,8 @@ CODES: dict[str, tuple[str, str]] = {
         "The ledger does not take commits at the moment ({cause}); nothing was changed.",
         "Free space or repair the disk under the home, then try again; a write is accepted once a probe commit works.",
     ),
+    # access for programs elsewhere
+    "access_unknown": ("Nobody asks for access under this code, or it was answered or is too old.", "Have the program ask again, and answer within ten minutes."),
     # the front
     "host_foreign": (
         "The request names the host {host!r}, which is not this gateway on loopback.",

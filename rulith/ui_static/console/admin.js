@@ -17,6 +17,7 @@ export const SECTIONS = [
   { id: "tools", words: "Tools", group: "What may happen", needs: "owner" },
   { id: "agents", words: "Agents", group: "Who may act", needs: "owner" },
   { id: "connections", words: "Connections", group: "Who may act", needs: "owner" },
+  { id: "access", words: "Access", group: "Who may act", needs: "owner" },
   { id: "people", words: "People", group: "Who may act", needs: "owner" },
 ];
 const DRAW = { capabilities, constitution: (admin, state, work, set, act) => constitution(admin, state, work, set, act, lines), sources, tools, agents, connections };

@@ -1,5 +1,6 @@
 // The person's Console: one state, drawn whole. The token that proves a sign-in lives in this page's memory only.
 import { SECTIONS, once, section } from "./admin.js";
+import { access } from "./access.js";
 import { one } from "./cases.js";
 import { caseList, holds, ledger, receipts } from "./lists.js";
 import { people, ways } from "./people.js";
@@ -45,7 +46,7 @@ function drawSections() {
 
 /** Without what only moves with time: a lease that is renewed changes nothing on the page. */
 const still = (admin) => admin && { ...admin, connections: admin.connections.map((row) => ({ ...row, line: row.line.state })) };
-const DRAWN_FROM = { cases: ["caseList", "caseDetail"], holds: ["caseList"], receipts: ["caseList"], ledger: ["ledger"], people: ["people"], unknown: ["unknown", "needsPerson"] };
+const DRAWN_FROM = { cases: ["caseList", "caseDetail"], holds: ["caseList"], receipts: ["caseList"], ledger: ["ledger"], people: ["people"], access: ["access", "agents"], unknown: ["unknown", "needsPerson"] };
 
 function shown() {
   if (!state.signedIn) return `out${state.passphraseSet}${state.nameNeeded}${window.location.hash}`;
@@ -65,6 +66,7 @@ function content() {
   if (at.id === "holds") return holds(at.query, state, act);
   if (at.id === "receipts") return receipts(at.query, state, work, set, ask);
   if (at.id === "ledger") return ledger(at.parts[0], at.query, state, work, set, ask);
+  if (at.id === "access") return access(at, state, work, set, act, ask);
   if (at.id === "people") return [secret, people(state, work, set, act)];
   return only(state, at.needs, section(at.id, state, work, set, act, ask));
 }

@@ -22,5 +22,6 @@ export function readOf(at) {
   if (at.id === "holds") return listRead("held", at.query);
   if (at.id === "receipts") return listRead("closed", at.query);
   if (at.id === "ledger") return ledgerRead(at.parts[0], at.query);
-  return { decisions: "", people: "people" }[at.id] ?? "admin";
+  if (at.id === "sources" && at.query.get("flow")) return `source-flow?${new URLSearchParams({ name: at.query.get("flow") })}`;
+  return { decisions: "", people: "people", access: "access" }[at.id] ?? "admin";
 }

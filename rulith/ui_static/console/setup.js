@@ -1,4 +1,5 @@
 // Sources, Agents and Connections. Draws what it is given; fetches nothing.
+import { handOver } from "./access.js";
 import { field, h, nameOf, when } from "./views.js";
 
 const of = (id) => document.getElementById(id);
@@ -90,6 +91,7 @@ export function agents(admin, state, work, set, act) {
   const told = (answer) => { if (answer) set({ once: tokenLines(answer.result, admin) }, ["agent-name"]); };
   return [
     h("section", { "aria-labelledby": "agent-list" }, h("h2", { id: "agent-list" }, "Agents"),
+        row.revoked ? null : handOver(row.id, admin.gatewayUrl),
       h("ul", {}, admin.agents.map((row) => h("li", { class: "item" },
         h("h3", {}, row.name), h("p", { class: "mono quiet" }, row.id),
         h("p", {}, row.revoked ? h("span", { class: "is-bad" }, "✕ revoked: nobody speaks for it") : h("span", { class: "is-done" }, "● has a token"), h("span", { class: "quiet" }, " · added "), when(row.addedAt, state.now)),
