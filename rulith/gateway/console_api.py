@@ -136,7 +136,8 @@ class Console:
         if route == "access-code":
             return _no_store({"ok": True, "now": self.authority.now(), "asked": self._access.find(request.query.get("code", ""))})
         if route in MORE_READS:
-            return _no_store({"ok": True, "now": self.authority.now(), **await self._reads.read(route, request.query)})
+            more = {"admin": self._overview(request)} if route == "source-flow" else {}      # it is drawn among the Sources
+            return _no_store({"ok": True, "now": self.authority.now(), **more, **await self._reads.read(route, request.query)})
         found = await self._cases.read(route, request.query)      # a receipt comes bare, to be saved as it is
         return _no_store(found if route == "receipt" else {"ok": True, "now": self.authority.now(), **found})
 
@@ -150,6 +151,9 @@ class Console:
         return {**self._whether_set_up(), "signedIn": True, "token": sign_in.token,
                 "freshForS": int(self.persons.sign_ins.fresh_for_s(sign_in)), "person": {"name": person["name"], "role": person["role"]},
                 **self._shown()}
+
+    def _agents(self) -> list[dict]:
+        return [{"id": each["id"], "name": each["name"]} for each in self.authority.registry.agents.values()]
 
     def _overview(self, request: Request) -> dict:
         return self._admin.overview(request.origin)
@@ -186,21 +190,21 @@ class Console:
             more = {"admin": self._overview(request)}
         elif route in PEOPLE_BODIES:
             more = {"people": self.persons.listed()}
+        elif route in ACCESS:
+            more = {"access": self._access.listed(), "agents": self._agents()}
         elif route not in OWN:
             more = self._shown()
         return _no_store({"ok": True, "result": result, **more})
 
-        elif route in ACCESS:
-            more = {"access": self._access.listed(), "agents": self._agents()}
     def _run(self, route: str, fields: dict, by: dict) -> dict:
         if route in PEOPLE_BODIES:
             return self.persons.run(route, fields, by)
+        if route in ACCESS:
+            return self._access.answer(fields["id"], fields["verdict"], fields["agentId"], by)
         if route in CASE_BODIES:
             return self._cases.run(route, fields, by)
         if route == "decide":
             return self._people.decide(fields["id"], fields["verdict"], fields["argumentDigest"], fields["reason"].strip(), by)
-        if route in ACCESS:
-            return self._access.answer(fields["id"], fields["verdict"], fields["agentId"], by)
         if route == "reconcile":
             return self._people.reconcile(fields["agentId"], fields["ordinal"], fields["outcome"], fields["reason"].strip(),
                                           fields["argumentDigest"], by)
