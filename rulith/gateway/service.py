@@ -70,6 +70,7 @@ class Gateway:
         people = People(authority, self.calls, self.line)
         self.local = LocalApi(authority, self.calls, self.line, home.gateway)
         administration = Administration(authority, self.line, home, gateway_secrets(home), end_sessions=self.surface.end_sessions)
+        access = AccessApi(administration, authority.clock, signer.derived(b"access clients"))
         cases = ConsoleCases(CaseActs(authority, self.calls, receipts), self.local)
         self.console = Console(authority, people, self.local, ConsoleAdmin(administration, self.line), cases, access,
                                setup_code=lambda: self.setup_code)
@@ -79,10 +80,10 @@ class Gateway:
                  worker_line.PATH + "/": ("work", self.line, True), console_api.PREFIX: ("console", self.console, True),
                  local_api.PREFIX: ("local", self.local, False)}
         self.metrics = Metrics(authority, self.line, authority.clock, home)
+        rooms |= {path: ("access", access, True) for path in ACCESS_PATHS}
         rooms[metrics.PATH] = ("metrics", self.metrics, False)
         self._front = Front(rooms, self.metrics, authority.clock, hosts=settings.hosts, per_s=settings.requests_per_s,
                             home_page=console_api.PREFIX, failed=lambda: authority.turns.abandon("a request failed inside"))
-        access = AccessApi(administration, authority.clock, signer.derived(b"access clients"))
         self._servers: list[Server] = []
 
     @property
@@ -92,7 +93,6 @@ class Gateway:
     async def listen(self, host: str, port: int, *, tls: ssl.SSLContext | None = None) -> Server:
         """Serve at one more address: plain on loopback, over `tls` anywhere. Raises Refused: port_in_use, address_unusable."""
         address = self._front.at(loopback=tls is None)
-        rooms |= {path: ("access", access, True) for path in ACCESS_PATHS}
         server = await serve(address.handle, host, port, head_check=address.head_check, tls=tls, on_bug=self.log.bug)
         self._servers.append(server)
         return server
