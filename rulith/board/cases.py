@@ -21,6 +21,7 @@ from rulith.board.proofs import fact_node, proof_tree
 from rulith.board.release import CaseType, Release
 from rulith.board.shapes import TIER_RANK, Mint
 from rulith.board.state import ATTESTED, CLOSED, EXPLORATION, LAW, NO_ATTEMPTS, NO_HOLDS, PAUSED, RUNNING, BoardState, Case, Fact
+from rulith.board.terminal import check_terminal
 from rulith.board.words import (ACCEPTANCE, ACCEPTANCE_MET, CASE_CONTEXT, CASE_KEY, EXPLORATION_COMPLETED, GOAL_NODE,
                                 ROOT, SUBGOAL_OF)
 from rulith.rules.terms import Atom, Scalar, is_variable, normalise
@@ -346,8 +347,12 @@ def close_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict
         state.add_fact(Fact(draw("f_"), Atom.of(EXPLORATION_COMPLETED, {"case_id": case.case_id}), LAW, "verified",
                             case.case_id, False, {"kind": "law", "what": "every goal of the exploration is met"}, at))
     state.close_rules()
+    closing = closing_record(state, case, rows)
+    if disposition == "completed":
+        release = state.releases[case.release["id"]] if case.release else None
+        check_terminal(state, case, state.case_types.get(case.type), case_words(release, case), closing["conclusions"])
     closed = replace(case, status=CLOSED, holds=NO_HOLDS, attempts=NO_ATTEMPTS, disposition=disposition, reason=str(reason)[:REASON_MAX],
-                     closed_at=at, closed_by=command.get("by", ""), certified=certified, closing=closing_record(state, case, rows))
+                     closed_at=at, closed_by=command.get("by", ""), certified=certified, closing=closing)
     state.put_case(closed)
     _keep_closing(state, closed)
     _take_away(state, closed)

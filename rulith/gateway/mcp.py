@@ -22,7 +22,7 @@ from rulith.gateway.calls import ToolCalls
 from rulith.net.loopback import is_foreign_host, is_foreign_page  # noqa: F401  the gateway's other rooms take both from here
 from rulith.net.messages import Request, Response, StreamResponse
 from rulith.wire import jsonrpc
-from rulith.wire.mcp_server import (CURRENT, METHOD_NOT_FOUND, REFUSED_HERE, SERVED, SURFACE, Call, Rejected, Session, Sessions,
+from rulith.wire.mcp_server import (CALLS_KEPT_MAX, CURRENT, METHOD_NOT_FOUND, REFUSED_HERE, SERVED, SURFACE, Call, Rejected, Session, Sessions,
                                     error_body, initialize_result, progress_body, replaced_error, result_body)
 from rulith.wire.mcp_streams import AnswerStream
 
@@ -180,6 +180,9 @@ class McpSurface:
             raise Rejected(200, jsonrpc.INVALID_PARAMS, f"{str(name)[:80]!r} is not one of {', '.join(self.calls.names)}.",
                            request_id=message.id)
         known = session.known(message.id)
+        if known is None and session.is_forgotten(message.id):
+            gone = Refused("result_unavailable", kept=CALLS_KEPT_MAX)
+            return _answer(200, session, result_body(message.id, await self.calls.refuse_unexecuted(session, Call(message.id), name, gone)))
         call = known or session.begin(message.id)
         run = lambda admitted: self.calls.again(session, call) if known else self.calls.run(  # noqa: E731
             session, call, name, arguments, admitted)

@@ -81,7 +81,7 @@ class People:
         self.authority.registry.connection(connection_id)
         left_s = self._line.lease_left_s(connection_id)
         if left_s > 0:
-            raise Refused("worker_line_live", connection=connection_id, seconds=int(left_s) + 1)
+            raise Refused("worker_not_isolated", connection=connection_id, seconds=int(left_s) + 1)
         result = self.authority.command_registry({"kind": "isolate", "connectionId": connection_id, "authority": by}).result
         self._line.supersede(connection_id, "a person isolated its Connection")
         self._line.drop(connection_id)

@@ -30,6 +30,9 @@ GATEWAY = {"kind": "gateway"}
 ACTION = "action"
 
 
+CORE_VERBS = ("FenceWorker", "ReconcileUnknownExecution")      # the gateway's own; no Connection moves a fence or settles a call
+
+
 class Malformed(Exception):
     """The body or the header pair is no Worker operation; answered with 400 and bad_command."""
 
@@ -131,7 +134,7 @@ class WorkerLine:
         if request.path == SOURCES_PATH:
             return self._sources(connection_id) if request.method == "GET" else _method_not_allowed("GET")
         if request.path != PATH:
-            return json_response(404, {"accepted": False, "errorCode": "not_built",
+            return json_response(404, {"accepted": False, "errorCode": "unimplemented",
                                        "teaching": "This path of the Worker hop is not part of this release."})
         if request.method != "POST":
             return _method_not_allowed("POST")
@@ -294,13 +297,17 @@ def _method_not_allowed(allowed: str) -> Response:
 
 
 def _operation(request: Request) -> dict:
-    """The one operation of a body, in its closed shape. Raises Malformed naming what is wrong."""
+    """The one operation of a body, in its closed shape. Raises Malformed naming what is wrong, Refused for a verb of no Connection."""
     try:
-        return worker_hop.read_operation(read_json(request.body, "the body"))
+        body = read_json(request.body, "the body")
+        asked = body.get("operation") if isinstance(body, dict) else None
+        if not isinstance(asked, dict) or asked.get("kind") not in CORE_VERBS:
+            return worker_hop.read_operation(body)
     except Refused as refusal:
         raise Malformed(refusal.teaching) from None
 
 
+    raise Refused("fence_control_requires_no_connection", verb=asked["kind"])
 def _check_header_identity(request: Request, operation: dict) -> None:
     """The header pair must say exactly what the body says; neither is trusted alone."""
     try:

@@ -28,6 +28,7 @@ REFUSED_HERE = -32000                  # the surface's own refusals; `data.reaso
 SESSION_UNKNOWN = -32001
 
 CALLS_KEPT_MAX = 64                    # answers a session can repeat; a client has one call in flight
+CALLS_REMEMBERED_MAX = 10_000          # ids of forgotten calls: none of them runs a second time
 REPLACED_KEPT_MAX = 16                 # replaced sessions that still hear why, per Agent
 CLIENT_NAME_CHARS_MAX = 200
 _TAKEN_OVER = "Another connection of this Agent took over."
@@ -88,6 +89,7 @@ class Session:
     focus: dict[str, str] = field(default_factory=dict)          # root -> caseId, oldest first
     calls: OrderedDict[tuple[str, object], Call] = field(default_factory=OrderedDict)
     streams: AnswerStreams = field(default_factory=AnswerStreams)
+    forgotten: dict[int, None] = field(default_factory=dict)     # hashes of the ids whose answers are gone, oldest first
 
     def focused_roots(self) -> list[dict]:
         return [{"caseId": case_id, "root": root} for root, case_id in self.focus.items()]
@@ -109,10 +111,17 @@ class Session:
                 if oldest is None:
                     break
             del self.calls[oldest]
+            self.forgotten[hash(oldest)] = None
+            if len(self.forgotten) > CALLS_REMEMBERED_MAX:
+                del self.forgotten[next(iter(self.forgotten))]
         return call
 
     def known(self, request_id: object) -> Call | None:
         return self.calls.get(call_key(request_id))
+
+    def is_forgotten(self, request_id: object) -> bool:
+        """Whether a call of this id was answered so long ago that the answer is gone."""
+        return hash(call_key(request_id)) in self.forgotten
 
 
 def declared(params: dict) -> dict[str, object]:

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from rulith.adapters.beneath import open_beneath
 from rulith.adapters.hands import Hands
 from rulith.adapters.outcomes import Call, Executed, Failed
 from rulith.adapters.sources import Source
@@ -214,3 +215,9 @@ def test_a_source_without_a_folder_is_refused(desk, access):
     with pytest.raises(Refused) as caught:
         desk.compile("list", source=Source("docs", "file", access))
     assert caught.value.code == "source_root_refused"
+
+
+def test_a_file_that_is_not_there_is_workspace_refused(desk):
+    with pytest.raises(Refused) as caught, open_beneath(str(desk.root), ["none.txt"], folder=False):
+        pass
+    assert caught.value.code == "workspace_refused" and str(desk.root) not in caught.value.teaching

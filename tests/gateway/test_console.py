@@ -278,7 +278,7 @@ def test_a_person_settles_what_nobody_knows_and_no_worker_fact_lands(play, kit, 
         digest = world.gateway.authority.agents[world.profile.agent_id].operations.operation(3).plan["argumentDigest"]
         body = {"agentId": world.profile.agent_id, "ordinal": 3, "outcome": outcome, "reason": "I looked at the file", "argumentDigest": digest}
         assert (await page.post("reconcile", body)).json()["errorCode"] == "not_needs_person"
-        assert (await page.post("isolate", {"connectionId": worker.connection})).json()["errorCode"] == "worker_line_live"
+        assert (await page.post("isolate", {"connectionId": worker.connection})).json()["errorCode"] == "worker_not_isolated"
         world.gateway.line._held[worker.connection].until_s = 0.0      # the Worker vanished and its lease lapsed
         assert (await page.post("isolate", {"connectionId": worker.connection})).json()["ok"]
         assert (await asked)["state"] == "needs_person"

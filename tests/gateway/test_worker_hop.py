@@ -168,7 +168,8 @@ def test_a_report_before_the_claim_or_by_another_generation_is_not_the_claimers(
         worker.generation = honest + 1
         assert (await worker.report(row, ok=True, result="", facts=facts))["errorCode"] == "not_claimer"
         worker.generation = honest
-        assert (await worker.report({**row, "work": "inv_unknown"}, ok=True, result=""))["errorCode"] == "not_dispatchable"
+        assert (await worker.report({**row, "work": "inv_unknown"}, ok=True, result=""))["errorCode"] == "no_work"
+        assert (await worker.claim({**row, "work": "inv_unknown"}))["errorCode"] == "no_work"
 
     play(lambda world: dispatched(story)(world, kit))
 
@@ -356,7 +357,7 @@ def test_header_identity_must_equal_body_identity(play):
 
 
 @pytest.mark.parametrize("operation", [
-    {"kind": "ListWork"}, {"kind": "Poll"}, {"kind": "FenceWorker", "connectionId": "x", "workerId": None, "generation": 9},
+    {"kind": "ListWork"}, {"kind": "Poll"}, {"kind": ["FenceWorker"]},
     {"kind": "Poll", "workerId": "me", "tools": []}, {"kind": "Poll", "workerId": "wkr_abcdefgh", "tools": [], "caseId": "c"},
     {"kind": "ReleaseLease", "workerId": "wkr_abcdefgh", "workerGeneration": True},
 ])
@@ -364,6 +365,35 @@ def test_a_malformed_operation_is_refused_by_name(play, operation):
     async def story(world):
         answer = await world.worker().raw(operation)
         assert answer.status == 400 and answer.json()["errorCode"] == "bad_command"
+
+    play(story)
+
+
+@pytest.mark.parametrize("operation", [{"kind": "FenceWorker", "connectionId": "x", "workerId": None, "generation": 9},
+                                       {"kind": "ReconcileUnknownExecution", "invocation": "inv_x", "reason": "r"}])
+def test_no_connection_moves_a_fence_or_settles_a_call(play, operation):
+    async def story(world):
+        answer = await world.worker().raw(operation)
+        assert answer.json()["accepted"] is False and answer.json()["errorCode"] == "fence_control_requires_no_connection"
+
+    play(story)
+
+
+def test_another_path_of_the_hop_is_unimplemented(play, kit):
+    async def story(world):
+        worker = world.worker()
+        answer = await kit.http(world.port, "POST", "/work/object", {"x-rulith-connection": worker.connection, "x-rulith-connection-key": worker.key}, b"")
+        assert answer.status == 404 and answer.json()["errorCode"] == "unimplemented"
+
+    play(story)
+
+
+def test_work_of_another_type_is_unsupported(play):
+    async def story(world):
+        worker = world.worker()
+        await worker.poll()
+        answer = await worker.raw({"kind": "ClaimWork", "workType": "verification", "id": "x", **worker.identity()})
+        assert answer.status == 422 and answer.json()["errorCode"] == "unsupported_work"
 
     play(story)
 

@@ -118,7 +118,8 @@ def test_as_many_variables_as_are_allowed_are_solved():
 
 
 @pytest.mark.parametrize("variables, code", [
-    ("x", "SOLVE_SHAPE"), ([{"name": "x"}], "SOLVE_SHAPE"), ([{"domain": [1]}], "SOLVE_EMPTY_NAME"), ([{"name": 1, "domain": [1]}], "SOLVE_SHAPE"),
+    ("x", "SOLVE_SHAPE"), ([{"name": "x"}], "SOLVE_SHAPE"), ([{"domain": [1]}], "SOLVE_EMPTY_NAME"), ([{"name": "x", "domain": [1]}] * 2, "SOLVE_DUPLICATE_VARIABLE"),
+    ([{"name": 1, "domain": [1]}], "SOLVE_SHAPE"),
     ([{"name": "x", "domain": [None]}], "ATOM_INVALID"), ([{"name": "x", "domain": ["?v"]}], "SOLVE_SHAPE"),
     ([{"name": "x", "domain": [2**53]}], "number_out_of_range"),
     ([{"name": f"v{n}", "domain": [1]} for n in range(SOLVE_VARIABLES_MAX + 1)], "resource_limit"),

@@ -65,6 +65,12 @@ CODES: dict[str, tuple[str, str]] = {
         "The write has no running Case in focus to belong to.",
         "Open a Case with OpenCase, or focus a running one, and send the write again.",
     ),
+    # the last look before a completed close; whatever fails was written past the law
+    **dict.fromkeys((
+        "bad_case_closure", "case_opening_missing", "case_opening_not_trusted", "case_business_key_ambiguous",
+        "case_acceptance_key_mismatch", "case_acceptance_missing", "case_acceptance_not_derived", "case_acceptance_floor_too_weak",
+        "case_evidence_not_local", "case_terminal_disposition_mismatch",
+    ), ("{root} may not close as completed: {problem}.", "Nothing was closed. Tell the owner of this gateway to have its ledger checked.")),
     # what an Agent may write
     "attested_predicate": (
         "{where} would write {predicate}, which {owner}.",

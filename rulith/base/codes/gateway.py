@@ -82,7 +82,7 @@ CODES: dict[str, tuple[str, str]] = {
         "Operation {ordinal} of this Agent is {state}, and only a call that no Worker has taken is withdrawn.",
         "Reload the page and look again: a decision is rejected, a claimed call ends by itself or is settled by a person.",
     ),
-    "worker_line_live": (
+    "worker_not_isolated": (
         "The lease of Connection {connection} is still live, so its Worker may still be running a claimed call.",
         "Stop that Worker, or wait {seconds} s until its lease has lapsed, then isolate it.",
     ),
@@ -94,6 +94,10 @@ CODES: dict[str, tuple[str, str]] = {
     "previous_result_undelivered": (
         "The result of an earlier write ({label}) had not reached this session; it is delivered with this answer.",
         "Read it in `operations`, then decide whether the call is still wanted and send it once more.",
+    ),
+    "result_unavailable": (
+        "The answer of this call is no longer kept; the last {kept} of a session are. The call is not run again.",
+        "Read what came of it in `operations` and on the Board; a new call needs an id of its own.",
     ),
     "artifact_unavailable": (
         "There is no artifact {ref} that this Agent may read.",
@@ -127,7 +131,9 @@ CODES: dict[str, tuple[str, str]] = {
         "A newer generation of this Connection exists, so the receipt came too late.",
         "It is kept for audit; a person reconciles the call in the Console.",
     ),
-    "not_dispatchable": ("There is no call {work} dispatched on this Connection.", "Poll again and work on the rows it answers with."),
+    "no_work": ("There is no call {work} on this Connection.", "Poll again and work on the rows it answers with."),
+    "not_dispatchable": ("The call {work} is not to be claimed now: it is settled, or was never dispatched.", "Poll again and work on the rows it answers with."),
+    "fence_control_requires_no_connection": ("No Connection may send {verb}.", "A person isolates a Worker and settles its calls in the Console."),
     "ingest_rejected": (
         "The receipt was not recorded: {problem}.",
         "Report exactly the rows of the Tool's `returns`, from the Source the call was dispatched against.",
