@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from rulith.base.proof_text import proof_nodes, said_by
-from rulith.wire.receipt_rules import World, fact_of, heads, literal_of
+from rulith.wire.receipt_rules import World, computed, fact_of, fits, heads, literal_of, read, text_of
 from rulith.wire.verdict import Verdict
 
 TIERS = ("verified", "attested", "approximate", "inductive", "uncertain", "perceived", "asserted")
+NO_RULE: dict = {"law": True, "when": [], "then": []}                  # of a proof that names a rule which is not there: nothing follows
 BOARD_WORDS = {"root", "case_context", "case_key", "goal_node", "subgoal_of", "acceptance", "rulith.exploration.completed"}
 
 
@@ -81,8 +82,15 @@ class Proofs:
                 self._step(f"proof of {node['text']}", node, worlds[certain], certain)
                 if not self.doc.get("truncated") or node["id"] in facts:
                     self.found.same(f"proof of {node['text']}", node, {name: facts[node["id"]].get(name) for name in ("text", "predicate", "args", "tier", "by")})
-        for goal in met:
+        for goal in met if self.own else [leaf["node"] for leaf in self.doc["leaves"] if leaf["met"] and not self._explored(leaf["node"])]:
             self.found.bad(f"goal {goal}", "it is met, and no proof is shown")
+
+    def _explored(self, goal: str) -> bool:
+        """Whether every literal of an exploration's goal is among the conclusions."""
+        asked = [each["desired"] for row, command in self.commands for each in command.get("operations", ())
+                 if each["op"] == "declare_goal" and (each.get("id") == goal or goal in row["body"]["minted"])]
+        shown = [fact_of(tree) for tree in self.doc["conclusions"]]
+        return any(all(any(fits(literal_of(each), fact, {}) is not None for fact in shown) for each in desired) for desired in asked)
 
     def _agents_rule(self, rule: Mapping) -> None:
         """A rule that the Agent added, as the row of that moment adds it."""
@@ -110,14 +118,20 @@ class Proofs:
             else:
                 good = beside or any((fact, node["tier"]) == (which, tier) and {**by, **how} == by for which, tier, how in told)
             self.base[node["id"]] = fact
+            self.found.same(f"fact {node['id']}", node, {"text": text_of(fact)})
             if not good:
                 self.found.bad(f"fact {node['text']}", "no row of the receipt says it so")
 
     def _step(self, place: str, node: Mapping, world: World, certain: bool) -> None:
         """One step: its premises and its rule give just this, no stronger than the weakest of them."""
-        fact, rule = fact_of(node), self.rules[node["by"]["id"]] if node["by"]["kind"] == "rule" else None
+        fact, rule = fact_of(node), self.rules.get(node["by"]["id"], NO_RULE) if node["by"]["kind"] == "rule" else None
+        for row in node.get("computed", ()):
+            got = computed(row["op"], *(read(row[side]) for side in ("left", "right") if side in row)) if "members" not in row else (read(row["result"]), True)
+            if got is None or got[0] != read(row["result"]) or got[1] is bool("members" not in row and row.get("rounded")):
+                self.found.bad(place, f"{row['op']} does not give what is shown")
         if certain and (any(fact[2] == other[2] for other in world.about((fact[0], not fact[1]))) or (rule and not rule["law"])):
             self.found.bad(place, "a rule of the Agent concludes it, or its opposite holds as well, so it certifies nothing")
+        self.found.same(place, node, {"text": text_of(fact)})
         self.found.counted("conclusions" if rule else "premises")
         if rule is None:
             self.found.rest(said_by(node), f"{node['text']} [{node['tier']}]")
@@ -127,7 +141,7 @@ class Proofs:
         else:
             ways = self._ways(rule, fact, [fact_of(each) for each in node["premises"]], world)
             least = max([TIERS.index(each["tier"]) for each in node["premises"]], default=0 if rule["law"] else len(TIERS) - 1)
-            self.found.same(place, node, {"tier": TIERS[least if "exact" in ways else max(least, TIERS.index("approximate"))]})
+            self.found.same(place, node, {"tier": TIERS[least if "exact" in ways else max(least, TIERS.index("approximate"))]} if ways else {})
         if not any(ways):
             self.found.bad(place, "it does not follow from its premises by its rule" if rule else "nobody stated it")
         if self.doc["world"]["omitted"] and rule and (node.get("cut") or "over" in rule or any(each["naf"] for each in rule["when"])):

@@ -43,6 +43,12 @@ def fact_of(row: Mapping) -> tuple:
     return row["predicate"], bool(row.get("negated")), tuple(sorted((name, read(value)) for name, value in row.get("args", {}).items()))
 
 
+def text_of(fact: tuple) -> str:
+    """How a fact is written for people."""
+    shown = (f"{name}={value[0] if isinstance(value, tuple) else value if isinstance(value, str) else number_text(value)}" for name, value in fact[2])
+    return f"{'not ' if fact[1] else ''}{fact[0]}({', '.join(shown)})"
+
+
 def literal_of(row: Mapping, full: Mapping[str, str] | None = None) -> dict:
     """A literal of a rule; `full` gives the predicates that a Capability's aliases stand for."""
     name, builtin = row["predicate"], row["predicate"] in {*COMPARE, *EXACT, *ROUNDED, "concat"}
