@@ -46,6 +46,8 @@ CLOSURE_ROUNDS_MAX = 100_000
 CLOSURE_STEPS_MAX = 6_000_000     # join steps of one closing, weighed by guards: under 2 s; a hostile rule must not take minutes
 VALUES_FRESH_MIN = 4_096          # new values of a Board before those that nothing holds are looked for
 RULE_CODE_MAX = 40_000            # terms and literals of the differently shaped rule functions that one closing runs: a second of compiling
+LOOP_STEPS_MAX = 20_000           # of one command on the gateway's loop, some 10 ms; more runs beside it
+SWITCH_S = 0.0005                 # how long a command beside the loop may keep it waiting, each time
 TEXT_WORK_MAX = 1_000_000         # of one rule literal and delta round: 16 letters made, or 64 searched, count as a step
 
 # Worker hop

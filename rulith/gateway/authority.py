@@ -13,19 +13,23 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from array import array
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from rulith.base.canonical import canonical_text, sha256_hex
 from rulith.base.clock import Clock, seconds_of, stamp
 from rulith.base.errors import Refused, Unknown
 from rulith.base.ids import mint
+from rulith.base.limits import LOOP_STEPS_MAX, SWITCH_S
 from rulith.board.board import Board
 from rulith.board.machine import Machine
 from rulith.board.operations import Operations
 from rulith.board.registry import Registry
 from rulith.board.shapes import Outcome, Policy
 from rulith.gateway.turns import Turns
+from rulith.rules.engine import Postponed
 
 GATEWAY_CHAIN = "gateway"
 ANYTHING = "*"                                        # the topic of those who watch every chain
@@ -41,6 +45,27 @@ def token_hash(token: str) -> str:
 def draw(prefix: str) -> str:
     """A fresh id for law, which cannot draw one itself."""
     return mint(prefix, 24)
+
+
+def _as_stored(command: dict) -> dict:
+    """As the ledger will give it back, members in canonical order: law must not see an order that a replay does not have."""
+    return json.loads(canonical_text(command))
+
+
+def _quickly_switched(work: Callable[[], Outcome]) -> Outcome:
+    """Run `work` in a thread that gives way to the loop often."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
+    try:
+        return work()
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _end(state: AgentState) -> None:
+    busy, state.busy = state.busy, None
+    if busy is not None and not busy.done():
+        busy.set_result(None)
 
 
 class CaseRows:
@@ -74,10 +99,18 @@ class AgentState:
 
     def __init__(self, agent_id: str, recall: Callable[[str], dict | None]) -> None:
         self.agent_id = agent_id
-        self.board = Board(agent_id, recall)
+        self._board = Board(agent_id, recall)
+        self.busy: asyncio.Future | None = None        # while a command runs beside the loop; done when it has ended
         self.operations = Operations(agent_id)
         self.case_rows = CaseRows()                    # until the Case's receipt lists them
         self.receipts: dict[str, int] = {}             # caseId -> sequence number of its Terminal Receipt
+
+    @property
+    def board(self) -> Board:
+        """Raises Refused board_at_work while a long command runs on it beside the loop: nobody may look at it half done."""
+        if self.busy is not None:
+            raise Refused("board_at_work", agent=self.agent_id)
+        return self._board
 
     def note(self, seq: int, case_ids: list[str]) -> None:
         for case_id in case_ids:
@@ -106,6 +139,7 @@ class Authority:
         self._last_at: dict[str, str] = {}
         self._staged: list = []
         self._watchers: dict[str, set[asyncio.Future]] = {}
+        self._beside_loop = ThreadPoolExecutor(1, "long-command")      # starts its thread when it is first needed
         self.turns = Turns(ledger, refold=self._refold, committed=self._after_commit)
         self._fold_all()
 
@@ -190,12 +224,73 @@ class Authority:
     def command_board(self, agent_id: str, command: dict) -> Outcome:
         """Run one Board command of this Agent; its row is staged. Raises Refused with nothing changed."""
         state, at = self.agents[agent_id], self.at(agent_id)
-        # Law sees the command as the ledger will give it back, members in canonical order, so
-        # that nothing can depend on an order that a replay does not have.
-        outcome = self._executed(state.board, agent_id, json.loads(canonical_text(command)), at)
-        row = self._stage(agent_id, BOARD, outcome.row, at)
+        return self._recorded(state, self._executed(state.board, agent_id, _as_stored(command), at), at)
+
+    def _recorded(self, state: AgentState, outcome: Outcome, at: str) -> Outcome:
+        row = self._stage(state.agent_id, BOARD, outcome.row, at)
         state.note(row.seq, outcome.affected_cases)
         return outcome
+
+    async def run_board(self, agent_id: str, command: dict) -> Outcome:
+        """As `command_board`; a command of many steps runs beside the loop, where it keeps nobody but its own Agent waiting.
+
+        Raises Refused with nothing changed, and Unknown where the Agent was folded again meanwhile.
+        """
+        await self.free(agent_id)
+        state, at, command = self.agents[agent_id], self.at(agent_id), _as_stored(command)
+        program = state.board.state.program
+        program.pause_after = LOOP_STEPS_MAX
+        try:
+            return self._recorded(state, self._executed(state.board, agent_id, command, at), at)
+        except Postponed:
+            pass                                       # taken back whole, the numbering of values included
+        finally:
+            program.pause_after = None
+        outcome = await self._beside(state, command, at)
+        if self.agents.get(agent_id) is not state:
+            raise Unknown("turn_abandoned", "its Board was folded again while it ran")
+        return self._recorded(state, outcome, at)
+
+    async def _beside(self, state: AgentState, command: dict, at: str) -> Outcome:
+        """Execute on the Board in the one thread for this; whoever wants that Board waits in `free`."""
+        loop = asyncio.get_running_loop()
+        board, state.busy = state.board, loop.create_future()
+        work = loop.run_in_executor(self._beside_loop, _quickly_switched, lambda: board.execute(command, at=at, mint=draw))
+        given_up = False
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            given_up = True
+            work.add_done_callback(lambda done: self._let_go(state, done))
+            raise
+        except Refused:
+            raise
+        except Exception:
+            self.turns.abandon("a command failed inside", doubted=state.agent_id)
+            raise
+        finally:
+            if not given_up:
+                _end(state)
+
+    def _let_go(self, state: AgentState, work: asyncio.Future) -> None:
+        """Whoever asked went away before the end: what its command moved was told to nobody, and is folded away."""
+        _end(state)
+        if not work.cancelled() and work.exception() is None and self.agents.get(state.agent_id) is state and not self.closing:
+            self.turns.abandon("its caller was gone", doubted=state.agent_id)
+
+    async def free(self, agent_id: str) -> None:
+        """Return once no command runs on this Agent's Board beside the loop."""
+        while (state := self.agents.get(agent_id)) is not None and state.busy is not None:
+            await asyncio.wait([state.busy])
+
+    async def rested(self) -> None:
+        """Return once no command runs beside the loop on any Board, for whoever looks at all of them."""
+        while busy := next((state.busy for state in self.agents.values() if state.busy is not None), None):
+            await asyncio.wait([busy])
+
+    def takes_rows(self, agent_id: str) -> bool:
+        """Whether a row that no answer depends on may be staged for this Agent now."""
+        return not self.turns.is_sick and self.agents[agent_id].busy is None
 
     def command_operation(self, agent_id: str, command: dict, *, lazily: bool = False) -> Outcome:
         """Run one Operations command of this Agent; its row is staged.
@@ -203,6 +298,8 @@ class Authority:
         lazily  no answer depends on it, so it rides the next commit instead of causing one
         """
         state, at = self.agents[agent_id], self.at(agent_id)
+        if state.busy is not None:
+            raise Refused("board_at_work", agent=agent_id)        # its row would come before one with an earlier stamp
         outcome = self._executed(state.operations, agent_id, command, at)
         row = self._stage(agent_id, OPERATION, outcome.row, at, lazily=lazily)
         self._note_operation(state, row, outcome)
@@ -220,7 +317,7 @@ class Authority:
     def _executed(self, machine: Machine, chain: str, command: dict, at: str) -> Outcome:
         try:
             return machine.execute(command, at=at, mint=draw)
-        except Refused:
+        except (Refused, Postponed):
             raise
         except Exception:
             # It may have moved before the bug struck, and then it would go on holding what no row says.

@@ -87,7 +87,7 @@ class ToolCalls:
     def acknowledge(self, session: Session) -> None:
         """A request of this session arrived: what was delivered to it is acknowledged, by a row that rides along."""
         operations = self._state(session).operations
-        if operations.needs_acknowledgement(session.id) and not self.authority.turns.is_sick:
+        if operations.needs_acknowledgement(session.id) and self.authority.takes_rows(session.agent_id):
             self.authority.command_operation(session.agent_id, {"kind": "acknowledge", "session": session.id}, lazily=True)
 
     def cancelled(self, session: Session, request_id: object) -> None:
@@ -103,7 +103,7 @@ class ToolCalls:
         self._void(session, call.delivers)
 
     def _void(self, session: Session, ordinals: Sequence[int]) -> None:
-        for ordinal in ordinals if not self.authority.turns.is_sick else ():
+        for ordinal in ordinals if self.authority.takes_rows(session.agent_id) else ():
             self.authority.command_operation(
                 session.agent_id, {"kind": "void_delivery", "ordinal": ordinal, "session": session.id}, lazily=True)
 
@@ -136,7 +136,7 @@ class ToolCalls:
         """Judge the expiry of a waiting decision; it is judged when looked at, never by a sweep."""
         state = self.authority.agents[agent_id]
         waiting = state.operations.unresolved()
-        if waiting is None or waiting.state != WAITING or self.authority.turns.is_sick:
+        if waiting is None or waiting.state != WAITING or not self.authority.takes_rows(agent_id):
             return
         expires = waiting.decision.get("expiresAt")
         if expires and self.authority.clock.wall_s() >= seconds_of(expires):
@@ -154,6 +154,9 @@ class ToolCalls:
 
     async def _run(self, session: Session, call: Call, tool: str, arguments: object,
                    admitted: Callable[[int], None]) -> dict | None:
+        await self.authority.free(session.agent_id)
+        if session.replaced:
+            return None
         try:
             self._check_input(tool, arguments)
             if tool == READ_TOOL:
@@ -191,7 +194,7 @@ class ToolCalls:
         result: dict = {}
         if refusal is None:
             try:
-                outcome = self.authority.command_board(session.agent_id, command)
+                outcome = await self.authority.run_board(session.agent_id, command)
                 affected, changed, result = outcome.affected_cases, outcome.changed, outcome.result
                 self._move_focus(session, tool, result)
             except Refused as refused:
@@ -211,7 +214,7 @@ class ToolCalls:
             *acknowledged,          # the arrival of this very call; one row says both
             {"kind": "admit", "tool": tool, "label": call_label(tool, arguments), "session": session.id,
              "caseIds": case_ids, "settled": settled},
-            {"kind": "deliver", "ordinal": ordinal, "session": session.id}]})
+            *([] if session.replaced else [{"kind": "deliver", "ordinal": ordinal, "session": session.id}])]})
         call.ordinal = ordinal
         if refusal is None and tool == "CloseCase":
             self._receipts.write(session.agent_id, result["caseId"])
@@ -287,6 +290,7 @@ class ToolCalls:
         while True:
             self.expire_decision(agent_id)
             await self.authority.settled()
+            await self.authority.free(agent_id)
             if session.replaced:
                 return None
             operation = self.authority.agents[agent_id].operations.operation(call.ordinal)
@@ -324,7 +328,7 @@ class ToolCalls:
             self._command_delivery(session, ordinal)
 
     def _command_delivery(self, session: Session, ordinal: int) -> None:
-        if not self.authority.turns.is_sick:
+        if self.authority.takes_rows(session.agent_id):
             self.authority.command_operation(session.agent_id, {"kind": "deliver", "ordinal": ordinal, "session": session.id},
                                              lazily=True)
 

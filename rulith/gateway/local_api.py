@@ -158,6 +158,7 @@ class LocalApi:
             if left <= 0 or self.authority.closing or not await self.authority.wait_change((ANYTHING,), left):
                 return {"version": self.authority.version}
             await asyncio.sleep(min(GATHER_S, max(0.0, left)))    # under load one picture tells of many commits
+        await self.authority.rested()
         return self.snapshot()
 
     # --- one Case, one fact ------------------------------------------------------------

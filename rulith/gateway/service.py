@@ -38,11 +38,23 @@ from rulith.gateway.settings import Settings, read_settings
 from rulith.gateway.signing import Signer
 from rulith.gateway.worker_line import WorkerLine
 from rulith.gateway.worker_work import WorkerWork
+from rulith.net.messages import Request, Response, StreamResponse
 from rulith.net.server import Server, serve
 from rulith.store.ledger import Ledger
 from rulith.wire.contract import check_arguments, mcp_contract
 
 SERVER_INFO = {"name": "rulith-gateway", "version": VERSION}
+
+
+class Rested:
+    """A room that looks at whole Boards: each request waits until no long command runs on any of them."""
+
+    def __init__(self, authority: Authority, room) -> None:
+        self._authority, self._room, self.head_check = authority, room, room.head_check
+
+    async def handle(self, request: Request) -> Response | StreamResponse:
+        await self._authority.rested()
+        return await self._room.handle(request)
 
 
 class Gateway:
@@ -82,6 +94,8 @@ class Gateway:
         self.metrics = Metrics(authority, self.line, authority.clock, home)
         rooms |= {path: ("access", access, True) for path in ACCESS_PATHS}
         rooms[metrics.PATH] = ("metrics", self.metrics, False)
+        rooms = {path: (name, room if name in ("mcp", "work") else Rested(authority, room), anywhere)
+                 for path, (name, room, anywhere) in rooms.items()}
         self._front = Front(rooms, self.metrics, authority.clock, hosts=settings.hosts, per_s=settings.requests_per_s,
                             home_page=console_api.PREFIX, failed=lambda: authority.turns.abandon("a request failed inside"))
         self._servers: list[Server] = []

@@ -159,6 +159,8 @@ class WorkerLine:
 
     async def _operate(self, connection_id: str, key: str, operation: dict, request: Request) -> dict:
         kind = operation["kind"]
+        if kind != "RenewLease":        # a lease does not wait for a Board
+            await self.authority.free(self.authority.registry.connection(connection_id)["agentId"])
         self.authority.check_writable()
         if kind == "Poll":
             return await self._poll(connection_id, key, operation, request)

@@ -19,7 +19,7 @@ from heapq import heappop, heappush
 from rulith.base.errors import Refused
 from rulith.base.limits import RULE_CODE_MAX, TEXT_WORK_MAX
 from rulith.rules.bodies import Guard, Join
-from rulith.rules.engine import Engine
+from rulith.rules.engine import Engine, Postponed
 from rulith.rules.generate import Explosion, TextExplosion
 from rulith.rules.heads import RuleHead
 from rulith.rules.relations import Key, Relation, Row
@@ -80,6 +80,7 @@ class _Closing:
         self.engine = engine
         self.change = Change()
         self.budget = engine.steps + engine.limits.steps
+        self.allowed = min(self.budget, engine.pause_at)
         self.run_already: set[tuple] = set()       # (head, mode, start): functions this closing has run
         self.shapes: set[tuple] = set()
         self.code = 0
@@ -165,7 +166,7 @@ class _Closing:
         weight = head.body.weight
         # Before the run: one run with slow guards could overspend by far.
         self.spend(weight * len(delta) if delta is not None else 1 + (weight - 1) * head.rows_most())
-        limit = min(engine.limits.bindings, (self.budget - engine.steps) // weight)
+        limit = min(engine.limits.bindings, (self.allowed - engine.steps) // weight)
         try:
             steps = head.run("derive", start, delta, out.append, engine.values, limit)
         except TextExplosion as explosion:
@@ -185,7 +186,7 @@ class _Closing:
         weight = head.body.weight
         self.spend((weight - 1) * len(rows))
         try:
-            steps = head.run(mode, start, rows, out.append, self.engine.values, (self.budget - self.engine.steps) // weight)
+            steps = head.run(mode, start, rows, out.append, self.engine.values, (self.allowed - self.engine.steps) // weight)
         except Explosion:
             self.spend(self.engine.limits.steps + 1)
         else:
@@ -207,7 +208,9 @@ class _Closing:
 
     def spend(self, steps: int) -> None:
         self.engine.steps += steps
-        if self.engine.steps > self.budget:
+        if self.engine.steps > self.allowed:
+            if self.allowed < self.budget:
+                raise Postponed
             limit = self.engine.limits.steps
             raise Refused("resource_limit", what="the join steps of one change", value=f"more than {limit}", limit=limit)
 

@@ -23,6 +23,7 @@ from rulith.rules.strata import stratify
 from rulith.rules.terms import Rule
 from rulith.rules.values import Values
 
+NEVER = 1 << 62
 _SUM = 1 << 256
 _DIGEST_BACKLOG_MAX = 50_000   # change lists kept before the digest absorbs them
 
@@ -45,6 +46,10 @@ class Limits:
     steps: int = bounds.CLOSURE_STEPS_MAX
 
 
+class Postponed(Exception):
+    """A transaction would take more steps than its caller had patience for; it was taken back whole, and says nothing of its outcome."""
+
+
 class Engine:
     """Facts, rules and their closure, on interned keys."""
 
@@ -59,6 +64,7 @@ class Engine:
         self.restored = 0       # rows put back after deletions, by all rollbacks so far: what undoing costs
         self.base_count = 0
         self.derived_count = 0
+        self.pause_at = NEVER   # the number of steps at which the open transaction is postponed
         self.sound = True       # false once a closing was refused: only a rollback helps then
         self.revision = 0       # moves with every change; answers may be cached by it
         self.journal: Journal | None = None

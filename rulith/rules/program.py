@@ -20,7 +20,7 @@ from rulith.rules import explain, safety
 from rulith.rules.bodies import Body
 from rulith.rules.builtins import BUILTINS
 from rulith.rules.closing import Change, close
-from rulith.rules.engine import Engine, Limits
+from rulith.rules.engine import NEVER, Engine, Limits
 from rulith.rules.heads import Query
 from rulith.rules.journal import Journal
 from rulith.rules.proofs import FunctionalConflict, Lack, Node, Support
@@ -175,6 +175,7 @@ class Program:
 
     def __init__(self, limits: Limits = Limits()) -> None:
         self._engine = Engine(limits)
+        self.pause_after: int | None = None     # steps after which a transaction raises Postponed instead of going on
         self.asked = 0      # join steps taken by `solve`, for those who bound a search
         self._queries: dict[tuple, Query] = {}
         self._disputes: explain.Disputes | None = None
@@ -218,6 +219,7 @@ class Program:
         if engine.values.is_crowded:
             engine.compact_values()     # not at the end: what a closing moved may still be asked for
         journal = Journal(engine)
+        engine.pause_at = NEVER if self.pause_after is None else engine.steps + self.pause_after
         try:
             yield Tx(engine)
             assert engine.sound, "a refused closing must leave the transaction"
@@ -228,6 +230,7 @@ class Program:
             raise
         finally:
             engine.journal = None
+            engine.pause_at = NEVER
 
     # what holds
     def holds(self, atom: Atom) -> bool:

@@ -340,5 +340,6 @@ def kit():
         pass
 
     Kit.http, Kit.text_of, Kit.action_call, Kit.facts_for = staticmethod(http), staticmethod(text_of), staticmethod(action_call), staticmethod(facts_for)
+    Kit.Host = Host
     Kit.ORDER, Kit.TOTALS, Kit.PREFIX, Kit.SHA = ORDER, TOTALS, PREFIX, SHA
     return Kit

@@ -148,6 +148,7 @@ CODES: dict[str, tuple[str, str]] = {
     "listen_malformed": ("{listen!r} is not HOST:PORT.", "Write for example --listen 127.0.0.1:7781."),
     "backup_unusable": ("{path} is no backup of a ledger: {problem}.", "Take another one; nothing was changed."),
     "backup_not_made": ("The gateway that runs (process {pid}, {url}) made no backup: {problem}.", "Mend that, or end it with `rulith stop`, and try again."),
+    "board_at_work": ("A long command runs on the Board of the Agent {agent}.", "Ask again in a moment; nothing was changed."),
     "gateway_running": (
         "A gateway of this home is running already (process {pid}, {url}).",
         "Use it, or end it with `rulith stop` first.",
