@@ -22,6 +22,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from typing import Any
 
 from common import ROOT, machine, median, options, percentile, report, row
 
@@ -122,7 +123,7 @@ def sqlite_chain(pairs: list[tuple[int, int]], mutual: bool) -> tuple[set, float
     return {("odd", a, b) for a, b in rows}, clock_ms() - started
 
 
-def child(*arguments: str) -> dict | list:
+def child(*arguments: str) -> Any:
     """What this script answers in a fresh process. Raises RuntimeError with its last words."""
     done = subprocess.run([sys.executable, __file__, *arguments], capture_output=True, text=True, timeout=600)
     if done.returncode:
@@ -480,7 +481,8 @@ def measured_board(quick: bool) -> list[dict]:
 
 def measured_changes(quick: bool) -> list[dict]:
     rows = []
-    for where, changes in (("", single_changes(200 if quick else 2_000)), (" through the Board", board_changes(200 if quick else 2_000))):
+    for where, changes in (("", "single_changes"), (" through the Board", "board_changes")):
+        changes = child("--call", json.dumps([changes, 400 if quick else 2_000]))
         for kind, bar in (("assert", 5), ("retract", 10)):
             p50, p99 = (percentile(changes[kind], share) for share in (0.5, 0.99))
             rows.append(ms(f"10,000 facts, 200 rules: {kind}{where}, p50", p50, "-", True))
@@ -489,7 +491,7 @@ def measured_changes(quick: bool) -> list[dict]:
 
 
 def measured_proofs(quick: bool) -> list[dict]:
-    deep, wide = explain_chain(200), explain_tree(50 if quick else 200)
+    deep, wide = child("--call", '["explain_chain", 200]'), child("--call", f'["explain_tree", {100 if quick else 500}]')
     return [ms("explain, depth 10, p99", deep, "<= 50 ms", deep <= 50),
             ms("explain, depth 10, a tree: 3,070 nodes, all different, p99", wide, "<= 50 ms", wide <= 50)]
 
@@ -525,6 +527,9 @@ def measure(quick: bool, python: str | None) -> list[dict]:
     return rows
 
 
+CALLS = (board_chain, same_generation, line_items, all_hostile, single_changes, board_changes, explain_chain, explain_tree)
+
+
 def main() -> int:
     parser = options(__doc__)
     parser.add_argument("--peers", metavar="PYTHON", help="a Python that has clingo and pyDatalog (.venv-peers here, if it is there)")
@@ -538,7 +543,7 @@ def main() -> int:
         return 0
     if chosen.call:
         function, *args = json.loads(chosen.call)
-        print(json.dumps({each.__name__: each for each in (board_chain, same_generation, line_items, all_hostile)}[function](*args)))
+        print(json.dumps({each.__name__: each for each in CALLS}[function](*args)))
         return 0
     ours = ROOT / ".venv-peers" / "bin" / "python"
     python = chosen.peers or (str(ours) if ours.exists() else None)

@@ -6,6 +6,7 @@ stored support, so the closure carries no cost for them.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -143,7 +144,18 @@ def tree(engine: Engine, fact: Fact, depth_max: int, nodes_max: int) -> Node:
     """The proof of a fact, cut at `depth_max` rules deep and after `nodes_max` nodes.
 
     What is proved twice at one depth is built once and shared, while all its nodes still fit.
+    The cycle collector rests meanwhile: a proof has no cycles, and is dropped before it is old.
     """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _tree(engine, fact, depth_max, nodes_max)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _tree(engine: Engine, fact: Fact, depth_max: int, nodes_max: int) -> Node:
     count = 1
     done: list[Node] = []
     built: dict[tuple[Fact, int], tuple[Node, int]] = {}       # and how many nodes lie below
