@@ -247,7 +247,7 @@ def test_what_happened_can_be_read_proved_and_verified(play, kit):
         assert row.hash in await page.inner_text(".ledger") and row.prev in await page.inner_text(".ledger")
 
         await page.at("sources")
-        await page.click("[aria-label='Where the material of verified-calculation-local may go']")
+        await page.click("[aria-label='Show where the material of verified-calculation-local may go']")
         await page.wait_for_selector("text=No Constitution is in force")
         assert "after a decision" in await page.inner_text("li.item [role=status]") and "may go" in await page.inner_text("li.item [role=status]")
 
@@ -292,7 +292,7 @@ def test_a_viewer_sees_every_page_and_can_press_nothing_that_changes_anything(pl
         await owner.click("button:text('Invite this person')")
         eve = await window()
         await accept(eve, "eve", re.search(r"Code\s+(\S+)", await owner.inner_text(".card pre"))[1], "eve only looks on")
-        harmless = {"Sign out", "Find", "Verify", "Verify every hash now", "Change it", "Show the proof", "Where its material may go"}
+        harmless = {"Sign out", "Find", "Verify", "Verify every hash now", "Change it", "Show the proof"}
         agent = world.profile.agent_id
         ordinal = world.gateway.authority.agents[agent].operations.unresolved().ordinal
         for place in (*PLACES, f"unknown/{agent}/{ordinal}"):

@@ -1,5 +1,5 @@
 // The sections that set the gateway up: Capabilities and Tools here, the rest in setup.js. Draws; fetches nothing.
-import { h, nameOf, when } from "./views.js";
+import { h, nameOf, problem, when } from "./views.js";
 import { constitution } from "./constitution.js";
 import { agents, connections, sources } from "./setup.js";
 
@@ -23,9 +23,10 @@ export const SECTIONS = [
 const DRAW = { capabilities, constitution: (admin, state, work, set, act) => constitution(admin, state, work, set, act, lines), sources, tools, agents, connections };
 
 /** One section. `state` has `admin` and `now`; `work` is what the person has begun here; `set` changes it; `act` does. */
-export function section(id, state, work, set, act, ask) {
+export function section(id, state, work, set, act) {
+  if (state.problem) return [problem(state.problem.errorCode, state.problem.teaching)];
   if (!state.admin) return [h("p", { class: "quiet" }, "Loading…")];
-  return [work.once ? once(work.once, set) : null, DRAW[id](state.admin, state, work, set, act, ask)].flat().filter(Boolean);
+  return [work.once ? once(work.once, set) : null, DRAW[id](state.admin, state, work, set, act)].flat().filter(Boolean);
 }
 
 /** A secret that is shown this one time. */

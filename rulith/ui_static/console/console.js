@@ -52,7 +52,7 @@ function shown() {
   if (!state.signedIn) return `out${state.passphraseSet}${state.nameNeeded}${window.location.hash}`;
   const { id } = place();
   const from = id === "decisions" ? [state.decisions, state.needsPerson, state.ableToDecide, state.connections.map((row) => [row.id, row.line.state, row.leaseLeftS > 0])]
-    : DRAWN_FROM[id] ? DRAWN_FROM[id].map((name) => state[name]) : [still(state.admin)];
+    : DRAWN_FROM[id] ? DRAWN_FROM[id].map((name) => state[name]) : [still(state.admin), state.flow];
   return JSON.stringify([window.location.hash, state.person, state.problem, from]);
 }
 
@@ -68,7 +68,7 @@ function content() {
   if (at.id === "ledger") return ledger(at.parts[0], at.query, state, work, set, ask);
   if (at.id === "access") return access(at, state, work, set, act, ask);
   if (at.id === "people") return [secret, people(state, work, set, act)];
-  return only(state, at.needs, section(at.id, state, work, set, act, ask));
+  return only(state, at.needs, section(at.id, state, work, set, act));
 }
 
 function drawSession() {
@@ -191,7 +191,7 @@ const refresh = () => load().finally(() => window.setTimeout(refresh, REFRESH_MS
 window.addEventListener("hashchange", () => {
   said.textContent = work.tell || "";                  // what was done on the place that was left
   work.tell = "";
-  state.problem = null;
+  state = { ...state, problem: null, flow: null };
   draw(true, [...main.querySelectorAll(KEPT)].map((el) => el.id));
   main.focus({ preventScroll: true });
   nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

@@ -14,18 +14,18 @@ const isMeant = (loss, name) => window.prompt(`${loss}\nType its name to go on:\
 
 // --- Sources -------------------------------------------------------------------------------
 
-export function sources(admin, state, work, set, act, ask) {
+export function sources(admin, state, work, set, act) {
   const editing = admin.sources.find((row) => row.name === work.source);
   return [
     h("section", { "aria-labelledby": "bound" }, h("h2", { id: "bound" }, "Bound Sources"),
-      admin.sources.length ? h("ul", {}, admin.sources.map((row) => source(row, admin, work, set, act, ask))) : h("p", { class: "quiet" }, "None yet. A Source is a folder or address that an Agent's Tools may read or write.")),
+      admin.sources.length ? h("ul", {}, admin.sources.map((row) => source(row, admin, state, set, act))) : h("p", { class: "quiet" }, "None yet. A Source is a folder or address that an Agent's Tools may read or write.")),
     h("section", { "aria-labelledby": "bind" }, h("h2", { id: "bind" }, editing ? `Change ${editing.name}` : "Bind a Source"),
       admin.connections.length ? sourceForm(admin, editing, work, set, act) : h("p", { class: "quiet" }, "Make a Connection first: a Source belongs to the Worker that opens it.")),
   ];
 }
 
-function source(row, admin, work, set, act, ask) {
-  const flow = (work.flows || {})[row.name];
+function source(row, admin, state, set, act) {
+  const flow = state.flow && state.flow.source === row.name ? state.flow : null;
   return h("li", { class: "item" },
     h("h3", { class: "mono" }, row.name),
     h("p", {}, `${row.type} `, h("code", {}, row.access)),
@@ -35,10 +35,7 @@ function source(row, admin, work, set, act, ask) {
     h("div", { class: "buttons" },
       h("button", { type: "button", "aria-label": `Change ${row.name}`, onclick: () => { set({ source: row.name, sourceType: row.type }); of("bind").scrollIntoView(); of("access").focus(); } }, "Change"),
       h("button", { type: "button", "aria-label": `Remove ${row.name}`, onclick: () => { if (isMeant("Actions that need this Source can no longer run.", row.name)) act("source-remove", { name: row.name, replaces: row.digest }, `Removed ${row.name}.`); } }, "Remove"),
-      flow ? null : h("button", { type: "button", class: "plain", "aria-label": `Where the material of ${row.name} may go`, onclick: async () => {
-        const answer = await ask(`source-flow?${new URLSearchParams({ name: row.name })}`);
-        if (answer) set({ flows: { ...work.flows, [row.name]: answer.flow } });
-      } }, "Where its material may go")));
+      h("a", { class: "button plain", href: flow ? "#sources" : `#sources?${new URLSearchParams({ flow: row.name })}`, "aria-label": `${flow ? "Hide" : "Show"} where the material of ${row.name} may go` }, flow ? "Hide where its material may go" : "Where its material may go")));
 }
 
 const VERDICT = { allowed: ["is-done", "● may go"], decided: ["is-waiting", "◐ after a decision"], forbidden: ["is-bad", "✕ forbidden"] };
@@ -91,10 +88,10 @@ export function agents(admin, state, work, set, act) {
   const told = (answer) => { if (answer) set({ once: tokenLines(answer.result, admin) }, ["agent-name"]); };
   return [
     h("section", { "aria-labelledby": "agent-list" }, h("h2", { id: "agent-list" }, "Agents"),
-        row.revoked ? null : handOver(row.id, admin.gatewayUrl),
       h("ul", {}, admin.agents.map((row) => h("li", { class: "item" },
         h("h3", {}, row.name), h("p", { class: "mono quiet" }, row.id),
         h("p", {}, row.revoked ? h("span", { class: "is-bad" }, "✕ revoked: nobody speaks for it") : h("span", { class: "is-done" }, "● has a token"), h("span", { class: "quiet" }, " · added "), when(row.addedAt, state.now)),
+        row.revoked ? null : handOver(row.id, admin.gatewayUrl),
         h("div", { class: "buttons" },
           h("button", { type: "button", "aria-label": `New token for ${row.name}`, onclick: async () => { if (row.revoked || isMeant("The present token stops working at once.", row.name)) told(await act("agent-rotate", { id: row.id }, "Its old token no longer works.")); } }, "New token"),
           row.revoked ? null : h("button", { type: "button", "aria-label": `Revoke ${row.name}`, onclick: () => { if (isMeant("Its token stops working at once; its Cases and receipts stay.", row.name)) act("agent-revoke", { id: row.id }, `Revoked ${row.name}.`); } }, "Revoke")))))),
