@@ -28,30 +28,26 @@ def check_terminal(state: BoardState, case: Case, case_type: CaseType | None, wo
     conclusions  the proof trees it is certified on
     """
     if case_type is not None and case_type.contract != case.contract:
-        raise _failed("bad_case_closure", case, "its contract is not the one in force")
+        raise Refused("bad_case_closure", root=case.root, problem="its contract is not the one in force")
     _check_opening(state, case, [word for word in words if word.predicate not in (ACCEPTANCE, CASE_KEY)])
     if case_type is not None:
         if state.program.holds(Atom.of(EXPLORATION_COMPLETED, {"case_id": case.case_id})):
-            raise _failed("case_terminal_disposition_mismatch", case, "the Board says already that it was completed, as an exploration")
+            raise Refused("case_terminal_disposition_mismatch", root=case.root, problem="the Board says already that it was completed, as an exploration")
         _check_key(state, case)
         missing = [word.text() for word in words if word.predicate == ACCEPTANCE and not state.program.holds(word)]
         if missing:
-            raise _failed("case_acceptance_missing", case, f"{missing[0]} no longer holds")
+            raise Refused("case_acceptance_missing", root=case.root, problem=f"{missing[0]} no longer holds")
         _check_acceptances(state, case, case_type, conclusions)
     _check_evidence(state, case, conclusions)
-
-
-def _failed(code: str, case: Case, problem: str) -> Refused:
-    return Refused(code, root=case.root, problem=problem)
 
 
 def _check_opening(state: BoardState, case: Case, words: Sequence[Atom]) -> None:
     for word in words:
         fact = state.strongest(word)
         if fact is None or not state.program.holds(word):
-            raise _failed("case_opening_missing", case, f"{word.text()} no longer holds")
+            raise Refused("case_opening_missing", root=case.root, problem=f"{word.text()} no longer holds")
         if fact.origin != LAW or fact.tier != "verified":
-            raise _failed("case_opening_not_trusted", case, f"{word.text()} was not written by law")
+            raise Refused("case_opening_not_trusted", root=case.root, problem=f"{word.text()} was not written by law")
 
 
 def _check_key(state: BoardState, case: Case) -> None:
@@ -61,9 +57,9 @@ def _check_key(state: BoardState, case: Case) -> None:
         if fact.atom.predicate != CASE_KEY or args.get("root") != case.root:
             continue
         if key.setdefault(args["name"], args["value"]) != args["value"]:
-            raise _failed("case_business_key_ambiguous", case, f"its business key names {args['name']} twice")
+            raise Refused("case_business_key_ambiguous", root=case.root, problem=f"its business key names {args['name']} twice")
     if digest(key) != case.key_digest:
-        raise _failed("case_acceptance_key_mismatch", case, "its business key is not the one it opened with")
+        raise Refused("case_acceptance_key_mismatch", root=case.root, problem="its business key is not the one it opened with")
 
 
 def _check_acceptances(state: BoardState, case: Case, case_type: CaseType, conclusions: Sequence[Mapping]) -> None:
@@ -71,9 +67,9 @@ def _check_acceptances(state: BoardState, case: Case, case_type: CaseType, concl
         node = f"{case.root}/{task.node}"
         proof = next((each for each in conclusions if each["predicate"] == ACCEPTANCE_MET and each["args"].get("node") == node), None)
         if proof is None or proof["by"].get("law") is not True:
-            raise _failed("case_acceptance_not_derived", case, f"the acceptance of {node} is not derived by law")
+            raise Refused("case_acceptance_not_derived", root=case.root, problem=f"the acceptance of {node} is not derived by law")
         if TIER_RANK[proof["tier"]] > TIER_RANK[case_type.floor]:
-            raise _failed("case_acceptance_floor_too_weak", case, f"the acceptance of {node} is only {proof['tier']}")
+            raise Refused("case_acceptance_floor_too_weak", root=case.root, problem=f"the acceptance of {node} is only {proof['tier']}")
 
 
 def _check_evidence(state: BoardState, case: Case, conclusions: Sequence[Mapping]) -> None:
@@ -83,4 +79,4 @@ def _check_evidence(state: BoardState, case: Case, conclusions: Sequence[Mapping
         waiting.extend(node["premises"])
         fact = state.facts.get(node["id"])
         if fact is not None and fact.local and fact.case_id != case.case_id:
-            raise _failed("case_evidence_not_local", case, f"{node['text']} belongs to {fact.case_id} alone")
+            raise Refused("case_evidence_not_local", root=case.root, problem=f"{node['text']} belongs to {fact.case_id} alone")

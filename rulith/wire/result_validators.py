@@ -8,6 +8,7 @@ from rulith.wire.validation import Invalid, is_integer, is_number, listed
 PATTERNS = {
     '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z$': re.compile('^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z$', re.ASCII).fullmatch,
     '^art_[a-f0-9]{32}$': re.compile('^art_[a-f0-9]{32}$', re.ASCII).fullmatch,
+    '^history:[a-f0-9]{64}$': re.compile('^history:[a-f0-9]{64}$', re.ASCII).fullmatch,
 }
 
 
@@ -913,6 +914,57 @@ def result___definitions_actionrow(data, at="data"):
          raise Invalid(at + ".candidates[{data__candidates_x}].tried".format(**locals()), "must not contain " + listed(data__candidates_item__tried_keys))
       if data__candidates_item_keys:
        raise Invalid(at + ".candidates[{data__candidates_x}]".format(**locals()), "must not contain " + listed(data__candidates_item_keys))
+  if "description" in data_keys:
+   data_keys.pop("description")
+   data__description = data["description"]
+   if not (isinstance(data__description, str)):
+    raise Invalid(at + ".description", "must be string")
+  if "params" in data_keys:
+   data_keys.pop("params")
+   data__params = data["params"]
+   if not (isinstance(data__params, dict)):
+    raise Invalid(at + ".params", "must be object")
+   data__params_is_dict = isinstance(data__params, dict)
+   if data__params_is_dict:
+    data__params_keys = dict(data__params)
+    for data__params_key in data__params_keys:
+     if data__params_key not in []:
+      data__params_value = data__params.get(data__params_key)
+      if not (isinstance(data__params_value, str)):
+       raise Invalid(at + ".params.{data__params_key}".format(**locals()), "must be string")
+  if "sources" in data_keys:
+   data_keys.pop("sources")
+   data__sources = data["sources"]
+   if not (isinstance(data__sources, list)):
+    raise Invalid(at + ".sources", "must be array")
+   data__sources_is_list = isinstance(data__sources, (list, tuple))
+   if data__sources_is_list:
+    data__sources_len = len(data__sources)
+    for data__sources_x, data__sources_item in enumerate(data__sources):
+     if not (isinstance(data__sources_item, str)):
+      raise Invalid(at + ".sources[{data__sources_x}]".format(**locals()), "must be string")
+  if "candidateCount" in data_keys:
+   data_keys.pop("candidateCount")
+   data__candidateCount = data["candidateCount"]
+   if not (is_integer(data__candidateCount)):
+    raise Invalid(at + ".candidateCount", "must be integer within ±9007199254740991")
+   if isinstance(data__candidateCount, (int, float)) and not isinstance(data__candidateCount, bool):
+    if data__candidateCount < 0:
+     raise Invalid(at + ".candidateCount", "must be bigger than or equal to 0")
+  if "decision" in data_keys:
+   data_keys.pop("decision")
+   data__decision = data["decision"]
+   if not (isinstance(data__decision, str)):
+    raise Invalid(at + ".decision", "must be string")
+   if isinstance(data__decision, str):
+    data__decision_len = len(data__decision)
+    if data__decision_len < 1:
+     raise Invalid(at + ".decision", "must be longer than or equal to 1 characters")
+  if "needs" in data_keys:
+   data_keys.pop("needs")
+   data__needs = data["needs"]
+   if not (isinstance(data__needs, str)):
+    raise Invalid(at + ".needs", "must be string")
   if "available" in data_keys:
    data_keys.pop("available")
    data__available = data["available"]
@@ -1055,7 +1107,7 @@ def result___definitions_view(data, at="data"):
        raise Invalid(at + ".taskStatus.{data__taskStatus_key}".format(**locals()), "must be object")
       data__taskStatus_value_is_dict = isinstance(data__taskStatus_value, dict)
       if data__taskStatus_value_is_dict:
-       data__taskStatus_value__missing_keys = set(['certified']) - data__taskStatus_value.keys()
+       data__taskStatus_value__missing_keys = set(['certified', 'leaves']) - data__taskStatus_value.keys()
        if data__taskStatus_value__missing_keys:
         raise Invalid(at + ".taskStatus.{data__taskStatus_key}".format(**locals()), "must contain " + listed(data__taskStatus_value__missing_keys))
        data__taskStatus_value_keys = dict(data__taskStatus_value)
@@ -1064,6 +1116,61 @@ def result___definitions_view(data, at="data"):
         data__taskStatus_value__certified = data__taskStatus_value["certified"]
         if not (isinstance(data__taskStatus_value__certified, bool)):
          raise Invalid(at + ".taskStatus.{data__taskStatus_key}.certified".format(**locals()), "must be boolean")
+       if "leaves" in data__taskStatus_value_keys:
+        data__taskStatus_value_keys.pop("leaves")
+        data__taskStatus_value__leaves = data__taskStatus_value["leaves"]
+        if not (isinstance(data__taskStatus_value__leaves, list)):
+         raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leaves".format(**locals()), "must be array")
+        data__taskStatus_value__leaves_is_list = isinstance(data__taskStatus_value__leaves, (list, tuple))
+        if data__taskStatus_value__leaves_is_list:
+         data__taskStatus_value__leaves_len = len(data__taskStatus_value__leaves)
+         for data__taskStatus_value__leaves_x, data__taskStatus_value__leaves_item in enumerate(data__taskStatus_value__leaves):
+          if not (isinstance(data__taskStatus_value__leaves_item, dict)):
+           raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leaves[{data__taskStatus_value__leaves_x}]".format(**locals()), "must be object")
+          data__taskStatus_value__leaves_item_is_dict = isinstance(data__taskStatus_value__leaves_item, dict)
+          if data__taskStatus_value__leaves_item_is_dict:
+           data__taskStatus_value__leaves_item__missing_keys = set(['node', 'goal', 'met']) - data__taskStatus_value__leaves_item.keys()
+           if data__taskStatus_value__leaves_item__missing_keys:
+            raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leaves[{data__taskStatus_value__leaves_x}]".format(**locals()), "must contain " + listed(data__taskStatus_value__leaves_item__missing_keys))
+           data__taskStatus_value__leaves_item_keys = dict(data__taskStatus_value__leaves_item)
+           if "node" in data__taskStatus_value__leaves_item_keys:
+            data__taskStatus_value__leaves_item_keys.pop("node")
+            data__taskStatus_value__leaves_item__node = data__taskStatus_value__leaves_item["node"]
+            if not (isinstance(data__taskStatus_value__leaves_item__node, str)):
+             raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leaves[{data__taskStatus_value__leaves_x}].node".format(**locals()), "must be string")
+            if isinstance(data__taskStatus_value__leaves_item__node, str):
+             data__taskStatus_value__leaves_item__node_len = len(data__taskStatus_value__leaves_item__node)
+             if data__taskStatus_value__leaves_item__node_len < 1:
+              raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leaves[{data__taskStatus_value__leaves_x}].node".format(**locals()), "must be longer than or equal to 1 characters")
+           if "goal" in data__taskStatus_value__leaves_item_keys:
+            data__taskStatus_value__leaves_item_keys.pop("goal")
+            data__taskStatus_value__leaves_item__goal = data__taskStatus_value__leaves_item["goal"]
+            if not (isinstance(data__taskStatus_value__leaves_item__goal, str)):
+             raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leaves[{data__taskStatus_value__leaves_x}].goal".format(**locals()), "must be string")
+           if "met" in data__taskStatus_value__leaves_item_keys:
+            data__taskStatus_value__leaves_item_keys.pop("met")
+            data__taskStatus_value__leaves_item__met = data__taskStatus_value__leaves_item["met"]
+            if not (isinstance(data__taskStatus_value__leaves_item__met, bool)):
+             raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leaves[{data__taskStatus_value__leaves_x}].met".format(**locals()), "must be boolean")
+           if "tier" in data__taskStatus_value__leaves_item_keys:
+            data__taskStatus_value__leaves_item_keys.pop("tier")
+            data__taskStatus_value__leaves_item__tier = data__taskStatus_value__leaves_item["tier"]
+            if not (isinstance(data__taskStatus_value__leaves_item__tier, str)):
+             raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leaves[{data__taskStatus_value__leaves_x}].tier".format(**locals()), "must be string")
+            if not (isinstance(data__taskStatus_value__leaves_item__tier, str) and data__taskStatus_value__leaves_item__tier == 'verified' or isinstance(data__taskStatus_value__leaves_item__tier, str) and data__taskStatus_value__leaves_item__tier == 'attested' or isinstance(data__taskStatus_value__leaves_item__tier, str) and data__taskStatus_value__leaves_item__tier == 'approximate' or isinstance(data__taskStatus_value__leaves_item__tier, str) and data__taskStatus_value__leaves_item__tier == 'inductive' or isinstance(data__taskStatus_value__leaves_item__tier, str) and data__taskStatus_value__leaves_item__tier == 'uncertain' or isinstance(data__taskStatus_value__leaves_item__tier, str) and data__taskStatus_value__leaves_item__tier == 'perceived' or isinstance(data__taskStatus_value__leaves_item__tier, str) and data__taskStatus_value__leaves_item__tier == 'asserted'):
+             raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leaves[{data__taskStatus_value__leaves_x}].tier".format(**locals()), "must be one of ['verified', 'attested', 'approximate', 'inductive', 'uncertain', 'perceived', 'asserted']")
+           if data__taskStatus_value__leaves_item_keys:
+            raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leaves[{data__taskStatus_value__leaves_x}]".format(**locals()), "must not contain " + listed(data__taskStatus_value__leaves_item_keys))
+       if "leavesTotal" in data__taskStatus_value_keys:
+        data__taskStatus_value_keys.pop("leavesTotal")
+        data__taskStatus_value__leavesTotal = data__taskStatus_value["leavesTotal"]
+        if not (is_integer(data__taskStatus_value__leavesTotal)):
+         raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leavesTotal".format(**locals()), "must be integer within ±9007199254740991")
+        if isinstance(data__taskStatus_value__leavesTotal, (int, float)) and not isinstance(data__taskStatus_value__leavesTotal, bool):
+         if data__taskStatus_value__leavesTotal < 1:
+          raise Invalid(at + ".taskStatus.{data__taskStatus_key}.leavesTotal".format(**locals()), "must be bigger than or equal to 1")
+       if data__taskStatus_value_keys:
+        raise Invalid(at + ".taskStatus.{data__taskStatus_key}".format(**locals()), "must not contain " + listed(data__taskStatus_value_keys))
   if "total" in data_keys:
    data_keys.pop("total")
    data__total = data["total"]
@@ -1082,6 +1189,90 @@ def result___definitions_view(data, at="data"):
    data__caseHistory = data["caseHistory"]
    if not (isinstance(data__caseHistory, dict)):
     raise Invalid(at + ".caseHistory", "must be object")
+   data__caseHistory_is_dict = isinstance(data__caseHistory, dict)
+   if data__caseHistory_is_dict:
+    data__caseHistory__missing_keys = set(['root', 'status']) - data__caseHistory.keys()
+    if data__caseHistory__missing_keys:
+     raise Invalid(at + ".caseHistory", "must contain " + listed(data__caseHistory__missing_keys))
+    data__caseHistory_keys = dict(data__caseHistory)
+    if "root" in data__caseHistory_keys:
+     data__caseHistory_keys.pop("root")
+     data__caseHistory__root = data__caseHistory["root"]
+     if not (isinstance(data__caseHistory__root, str)):
+      raise Invalid(at + ".caseHistory.root", "must be string")
+     if isinstance(data__caseHistory__root, str):
+      data__caseHistory__root_len = len(data__caseHistory__root)
+      if data__caseHistory__root_len < 1:
+       raise Invalid(at + ".caseHistory.root", "must be longer than or equal to 1 characters")
+    if "caseId" in data__caseHistory_keys:
+     data__caseHistory_keys.pop("caseId")
+     data__caseHistory__caseId = data__caseHistory["caseId"]
+     if not (isinstance(data__caseHistory__caseId, str)):
+      raise Invalid(at + ".caseHistory.caseId", "must be string")
+     if isinstance(data__caseHistory__caseId, str):
+      data__caseHistory__caseId_len = len(data__caseHistory__caseId)
+      if data__caseHistory__caseId_len < 1:
+       raise Invalid(at + ".caseHistory.caseId", "must be longer than or equal to 1 characters")
+    if "status" in data__caseHistory_keys:
+     data__caseHistory_keys.pop("status")
+     data__caseHistory__status = data__caseHistory["status"]
+     if not (isinstance(data__caseHistory__status, str)):
+      raise Invalid(at + ".caseHistory.status", "must be string")
+     if not (isinstance(data__caseHistory__status, str) and data__caseHistory__status == 'available' or isinstance(data__caseHistory__status, str) and data__caseHistory__status == 'unavailable'):
+      raise Invalid(at + ".caseHistory.status", "must be one of ['available', 'unavailable']")
+    if "asOf" in data__caseHistory_keys:
+     data__caseHistory_keys.pop("asOf")
+     data__caseHistory__asOf = data__caseHistory["asOf"]
+     if not (isinstance(data__caseHistory__asOf, str)):
+      raise Invalid(at + ".caseHistory.asOf", "must be string")
+     if not (isinstance(data__caseHistory__asOf, str) and data__caseHistory__asOf == 'case_close'):
+      raise Invalid(at + ".caseHistory.asOf", "must be same as const definition: case_close")
+    if "disposition" in data__caseHistory_keys:
+     data__caseHistory_keys.pop("disposition")
+     data__caseHistory__disposition = data__caseHistory["disposition"]
+     if not (isinstance(data__caseHistory__disposition, str)):
+      raise Invalid(at + ".caseHistory.disposition", "must be string")
+     if not (isinstance(data__caseHistory__disposition, str) and data__caseHistory__disposition == 'completed' or isinstance(data__caseHistory__disposition, str) and data__caseHistory__disposition == 'cancelled' or isinstance(data__caseHistory__disposition, str) and data__caseHistory__disposition == 'failed' or isinstance(data__caseHistory__disposition, str) and data__caseHistory__disposition == 'abandoned' or isinstance(data__caseHistory__disposition, str) and data__caseHistory__disposition == 'superseded'):
+      raise Invalid(at + ".caseHistory.disposition", "must be one of ['completed', 'cancelled', 'failed', 'abandoned', 'superseded']")
+    if "certified" in data__caseHistory_keys:
+     data__caseHistory_keys.pop("certified")
+     data__caseHistory__certified = data__caseHistory["certified"]
+     if not (isinstance(data__caseHistory__certified, bool)):
+      raise Invalid(at + ".caseHistory.certified", "must be boolean")
+    if "facts" in data__caseHistory_keys:
+     data__caseHistory_keys.pop("facts")
+     data__caseHistory__facts = data__caseHistory["facts"]
+     if not (isinstance(data__caseHistory__facts, list)):
+      raise Invalid(at + ".caseHistory.facts", "must be array")
+     data__caseHistory__facts_is_list = isinstance(data__caseHistory__facts, (list, tuple))
+     if data__caseHistory__facts_is_list:
+      data__caseHistory__facts_len = len(data__caseHistory__facts)
+      for data__caseHistory__facts_x, data__caseHistory__facts_item in enumerate(data__caseHistory__facts):
+       if not (isinstance(data__caseHistory__facts_item, dict)):
+        raise Invalid(at + ".caseHistory.facts[{data__caseHistory__facts_x}]".format(**locals()), "must be object")
+    if "truncated" in data__caseHistory_keys:
+     data__caseHistory_keys.pop("truncated")
+     data__caseHistory__truncated = data__caseHistory["truncated"]
+     if not (isinstance(data__caseHistory__truncated, bool)):
+      raise Invalid(at + ".caseHistory.truncated", "must be boolean")
+    if "nextOffset" in data__caseHistory_keys:
+     data__caseHistory_keys.pop("nextOffset")
+     data__caseHistory__nextOffset = data__caseHistory["nextOffset"]
+     if not (is_integer(data__caseHistory__nextOffset)):
+      raise Invalid(at + ".caseHistory.nextOffset", "must be integer within ±9007199254740991")
+     if isinstance(data__caseHistory__nextOffset, (int, float)) and not isinstance(data__caseHistory__nextOffset, bool):
+      if data__caseHistory__nextOffset < 1:
+       raise Invalid(at + ".caseHistory.nextOffset", "must be bigger than or equal to 1")
+    if "historyVersion" in data__caseHistory_keys:
+     data__caseHistory_keys.pop("historyVersion")
+     data__caseHistory__historyVersion = data__caseHistory["historyVersion"]
+     if not (isinstance(data__caseHistory__historyVersion, str)):
+      raise Invalid(at + ".caseHistory.historyVersion", "must be string")
+     if isinstance(data__caseHistory__historyVersion, str):
+      if not PATTERNS['^history:[a-f0-9]{64}$'](data__caseHistory__historyVersion):
+       raise Invalid(at + ".caseHistory.historyVersion", "must match pattern ^history:[a-f0-9]{64}$")
+    if data__caseHistory_keys:
+     raise Invalid(at + ".caseHistory", "must not contain " + listed(data__caseHistory_keys))
  return data
 
 
@@ -1160,6 +1351,47 @@ def result___definitions_node(data, at="data"):
     raise Invalid(at + ".tier", "must be string")
    if not (isinstance(data__tier, str) and data__tier == 'verified' or isinstance(data__tier, str) and data__tier == 'attested' or isinstance(data__tier, str) and data__tier == 'approximate' or isinstance(data__tier, str) and data__tier == 'inductive' or isinstance(data__tier, str) and data__tier == 'uncertain' or isinstance(data__tier, str) and data__tier == 'perceived' or isinstance(data__tier, str) and data__tier == 'asserted'):
     raise Invalid(at + ".tier", "must be one of ['verified', 'attested', 'approximate', 'inductive', 'uncertain', 'perceived', 'asserted']")
+  if "source" in data_keys:
+   data_keys.pop("source")
+   data__source = data["source"]
+   if not (isinstance(data__source, str)):
+    raise Invalid(at + ".source", "must be string")
+   if isinstance(data__source, str):
+    data__source_len = len(data__source)
+    if data__source_len < 1:
+     raise Invalid(at + ".source", "must be longer than or equal to 1 characters")
+  if "by" in data_keys:
+   data_keys.pop("by")
+   data__by = data["by"]
+   if not (isinstance(data__by, str)):
+    raise Invalid(at + ".by", "must be string")
+   if isinstance(data__by, str):
+    data__by_len = len(data__by)
+    if data__by_len < 1:
+     raise Invalid(at + ".by", "must be longer than or equal to 1 characters")
+  if "disputed" in data_keys:
+   data_keys.pop("disputed")
+   data__disputed = data["disputed"]
+   if not (isinstance(data__disputed, bool)):
+    raise Invalid(at + ".disputed", "must be boolean")
+   if not (isinstance(data__disputed, bool) and data__disputed is True):
+    raise Invalid(at + ".disputed", "must be same as const definition: True")
+  if "label" in data_keys:
+   data_keys.pop("label")
+   data__label = data["label"]
+   if not (isinstance(data__label, str)):
+    raise Invalid(at + ".label", "must be string")
+  if "case" in data_keys:
+   data_keys.pop("case")
+   data__case = data["case"]
+   if not (isinstance(data__case, str)):
+    raise Invalid(at + ".case", "must be string")
+   if isinstance(data__case, str):
+    data__case_len = len(data__case)
+    if data__case_len < 1:
+     raise Invalid(at + ".case", "must be longer than or equal to 1 characters")
+  if data_keys:
+   raise Invalid(at, "must not contain " + listed(data_keys))
  return data
 
 
@@ -1198,6 +1430,49 @@ def result___definitions_gap(data, at="data"):
     data__text_len = len(data__text)
     if data__text_len < 1:
      raise Invalid(at + ".text", "must be longer than or equal to 1 characters")
+  if "missing" in data_keys:
+   data_keys.pop("missing")
+   data__missing = data["missing"]
+   if not (isinstance(data__missing, list)):
+    raise Invalid(at + ".missing", "must be array")
+   data__missing_is_list = isinstance(data__missing, (list, tuple))
+   if data__missing_is_list:
+    data__missing_len = len(data__missing)
+    for data__missing_x, data__missing_item in enumerate(data__missing):
+     if not (isinstance(data__missing_item, str)):
+      raise Invalid(at + ".missing[{data__missing_x}]".format(**locals()), "must be string")
+  if "rule" in data_keys:
+   data_keys.pop("rule")
+   data__rule = data["rule"]
+   if not (isinstance(data__rule, str)):
+    raise Invalid(at + ".rule", "must be string")
+   if isinstance(data__rule, str):
+    data__rule_len = len(data__rule)
+    if data__rule_len < 1:
+     raise Invalid(at + ".rule", "must be longer than or equal to 1 characters")
+  if "ruleLabel" in data_keys:
+   data_keys.pop("ruleLabel")
+   data__ruleLabel = data["ruleLabel"]
+   if not (isinstance(data__ruleLabel, str)):
+    raise Invalid(at + ".ruleLabel", "must be string")
+  if "via" in data_keys:
+   data_keys.pop("via")
+   data__via = data["via"]
+   if not (isinstance(data__via, list)):
+    raise Invalid(at + ".via", "must be array")
+   data__via_is_list = isinstance(data__via, (list, tuple))
+   if data__via_is_list:
+    data__via_len = len(data__via)
+    for data__via_x, data__via_item in enumerate(data__via):
+     if not (isinstance(data__via_item, str)):
+      raise Invalid(at + ".via[{data__via_x}]".format(**locals()), "must be string")
+  if "operands" in data_keys:
+   data_keys.pop("operands")
+   data__operands = data["operands"]
+   if not (isinstance(data__operands, dict)):
+    raise Invalid(at + ".operands", "must be object")
+  if data_keys:
+   raise Invalid(at, "must not contain " + listed(data_keys))
  return data
 
 

@@ -17,6 +17,7 @@ from rulith.base.log import read_log_form
 from rulith.commands import demo, explain, gateway, gateway_copies, stop
 from rulith.disk.home import Home
 from rulith.disk.locks import KernelLock
+from rulith.disk.profiles import create_profile, worker_secrets
 from rulith.disk.runfile import write_runfile
 from rulith.gateway.copies import restore
 from rulith.host import _only_workbench
@@ -28,6 +29,7 @@ from rulith.local.gateway import find_gateway
 from rulith.local.visit import GatewayVisit
 from rulith.net.client import NetFailed
 from rulith.procs import archive, child, roles
+from rulith.runtime import local_home
 from rulith.wire.worker_hop import check_upload
 from rulith.work.settings import read_settings as worker_settings
 
@@ -202,3 +204,29 @@ def test_a_first_line_that_is_no_settings_is_settings_unreadable(monkeypatch, li
 def test_an_upload_that_the_gateway_refuses_is_upload_refused():
     upload = {"permission": "granted", "sourceRecordId": "s", "upload": False, "refusal": "too_large"}
     assert code_of(check_upload, "s", upload) == "upload_refused"
+
+
+def test_a_worker_that_ends_before_it_serves_is_child_failed(home, monkeypatch):
+    class Ends:
+        def __init__(self, *given, **named):
+            pass
+
+        async def start(self):
+            return self
+
+        async def wait_for_event(self, type, seconds):
+            raise Refused("role_ended", role="worker", status=1, words="no")
+
+    class Gateway:
+        url = "http://127.0.0.1:1"
+
+        async def read(self, client, path):
+            return {}
+
+    monkeypatch.setattr(local_home, "KeptWorker", Ends)
+    monkeypatch.setattr(local_home, "line_is_free", lambda state, connection_id: True)
+    profile = create_profile(home, "night")
+    secrets = worker_secrets(profile)
+    secrets.save({**secrets.load(), "RULITH_CONNECTION": "conn_1"})
+    run = local_home.LocalHome(home, None, log=lambda words: None)
+    assert code_of(run_async, run._reach_worker, profile, Gateway(), None) == "child_failed"

@@ -103,7 +103,6 @@ CODES: dict[str, tuple[str, str]] = {
         "There is no artifact {ref} that this Agent may read.",
         "Use a reference given by an earlier result; this gateway keeps results inline and has issued none.",
     ),
-    "unknown_tool": ("{tool} is not one of the six tools.", "Use {tools}."),
     "unauthenticated": ("The bearer token is missing or not known to this gateway.", "Send `Authorization: Bearer` with this Agent's token."),
     "device_grant_required": (
         "This address answers only to the device grant of this home.",
@@ -154,5 +153,4 @@ CODES: dict[str, tuple[str, str]] = {
         "Use it, or end it with `rulith stop` first.",
     ),
     "settings_malformed": ("{path} is not a gateway settings file: {problem}.", "Correct or remove the file."),
-    "contract_violation": ("{problem}", "Send the call again in the shape that tools/list shows."),
 }
