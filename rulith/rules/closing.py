@@ -25,6 +25,7 @@ from rulith.rules.heads import RuleHead
 from rulith.rules.relations import Key, Relation, Row
 
 _MANY = 2_000    # new facts after which the collector is spared their first walk
+STRATIFY_STEPS = 16     # what working out the strata takes for each rule
 _GROUND = -1    # the stratum of predicates that no rule concludes
 
 
@@ -55,7 +56,11 @@ def close(engine: Engine) -> Change:
     try:
         if engine.stale:
             engine.restratify()
-        change = _Closing(engine).run()
+        closing = _Closing(engine)
+        if closing.journal.has_moved_rules:     # not where a rollback alone made it necessary: a replay knows nothing of that
+            closing.journal.has_moved_rules = False
+            closing.spend(STRATIFY_STEPS * len(engine.rules))
+        change = closing.run()
         engine.settled()
     finally:
         if collecting:
@@ -79,11 +84,11 @@ class _Closing:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.change = Change()
-        self.budget = engine.steps + engine.limits.steps
+        assert engine.journal is not None
+        self.journal = engine.journal
+        self.budget = self.journal.began + engine.limits.steps
         self.allowed = min(self.budget, engine.pause_at)
         self.run_already: set[tuple] = set()       # (head, mode, start): functions this closing has run
-        self.shapes: set[tuple] = set()
-        self.code = 0
         self.heap: list[int] = []
         self.scheduled: set[int] = set()
         self.plus: dict[Relation, list[list[Key]]] = {}
@@ -199,10 +204,10 @@ class _Closing:
             return
         self.run_already.add(key)
         shape = head.shape_of(mode, start)
-        if shape not in self.shapes:
-            self.shapes.add(shape)
-            self.code += head.body.code + len(head.terms)
-            if self.code > RULE_CODE_MAX:
+        if shape not in self.journal.shapes:
+            self.journal.shapes[shape] = None
+            self.journal.code += head.body.code + len(head.terms)
+            if self.journal.code > RULE_CODE_MAX:
                 raise Refused("resource_limit", what="the code of the differently shaped rules that one change moves",
                               value=f"more than {RULE_CODE_MAX} terms", limit=RULE_CODE_MAX)
 

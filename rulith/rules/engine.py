@@ -59,6 +59,8 @@ class Engine:
         self.relations = Relations()
         self.rules: dict[str, Rule] = {}
         self.heads: dict[int, RuleHead] = {}
+        self._heads_of: tuple[dict[int, RuleHead], int, dict[Sign, list[RuleHead]]] | None = None
+        self.heads_version = 0  # moves with every head that comes or goes; a rollback brings another dictionary
         self.next_number = 1
         self.steps = 0
         self.restored = 0       # rows put back after deletions, by all rollbacks so far: what undoing costs
@@ -87,8 +89,9 @@ class Engine:
 
     # rules
     def add_rule(self, rule: Rule, body: Body) -> None:
+        assert self.journal is not None
         self.rules[rule.id] = rule
-        self.stale = True
+        self.stale = self.journal.has_moved_rules = True
         numbered = [body.terms(head) for head in rule.then]   # all first: heads share the body's constants
         for head, terms in zip(rule.then, numbered):
             sign, names = (head.predicate, head.negated), head.names
@@ -96,18 +99,31 @@ class Engine:
             made = RuleHead(rule, head, terms, body, self.next_number, relation, self.relations, self.values)
             self.next_number += 1
             self.heads[made.number] = made
+            self.heads_version += 1
             self.new_heads.append(made)
 
     def remove_rule(self, rule_id: str) -> None:
+        assert self.journal is not None
         del self.rules[rule_id]
-        self.stale = True
+        self.stale = self.journal.has_moved_rules = True
         going = [head for head in self.heads.values() if head.rule.id == rule_id and head not in self.gone_heads]
         for head in going:
             if head in self.new_heads:
                 self.new_heads.remove(head)
                 del self.heads[head.number]
+                self.heads_version += 1
             else:
                 self.gone_heads.append(head)
+
+    def heads_of(self, sign: Sign) -> Sequence[RuleHead]:
+        """Every head that concludes this sign, in order of the rules; those of rules removed since the last closing included."""
+        known = self._heads_of
+        if known is None or known[0] is not self.heads or known[1] != self.heads_version:
+            found: dict[Sign, list[RuleHead]] = {}
+            for head in self.heads.values():
+                found.setdefault(head.sign, []).append(head)
+            known = self._heads_of = self.heads, self.heads_version, found
+        return known[2].get(sign, ())
 
     def create(self, sign: Sign, names: tuple[str, ...]) -> Relation:
         if len(self.relations.by_sign.get(sign, ())) >= bounds.ARGUMENT_SETS_MAX:
@@ -199,6 +215,7 @@ class Engine:
         """A closing is complete: nothing is pending any more, and removed rules leave no trace."""
         for head in self.gone_heads:
             del self.heads[head.number]
+            self.heads_version += 1
             for place in [place for place in head.relation.citers if place[0] == head.number]:
                 del head.relation.citers[place]
         self.arrived, self.leaving, self.new_heads, self.gone_heads = {}, {}, [], []

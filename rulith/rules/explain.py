@@ -10,6 +10,8 @@ import gc
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from rulith.base.errors import Refused
+from rulith.base.limits import DEPENDENCIES_MAX, HINT_WORK_MAX
 from rulith.rules import builtins, safety
 from rulith.rules.bodies import Join
 from rulith.rules.engine import Engine
@@ -256,14 +258,22 @@ def dependencies(engine: Engine) -> list[tuple[str, tuple[str, ...]]]:
     return list(found)
 
 
+def check_dependencies(engine: Engine) -> None:
+    """Raises Refused resource_limit where more are declared than a Board can judge each time it is read."""
+    declared = sum([len(relation.rows) for relation in engine.relations.by_sign.get(("functional_dependency", False), {}).values()])
+    if declared > DEPENDENCIES_MAX:
+        raise Refused("resource_limit", what="the number of functional dependencies", value=declared, limit=DEPENDENCIES_MAX)
+
+
 def functional_groups(engine: Engine) -> Iterator[tuple[str, tuple[str, ...], tuple[int, ...], list[Fact]]]:
     """Groups of more than one fact of a predicate that agree on a declared key."""
     for predicate, names in dependencies(engine):
         groups: dict[tuple, list[Fact]] = {}
-        for relation, key in engine.relations.in_order((predicate, False)):
-            if set(names) <= set(relation.names):
-                at = tuple([key[relation.names.index(name)] for name in names])
-                groups.setdefault(at, []).append((relation, key))
+        family = engine.relations.by_sign.get((predicate, False), {}).values()
+        places = {relation: [relation.names.index(name) for name in names] for relation in family if relation.named.issuperset(names)}
+        for relation, key in engine.relations.in_order((predicate, False)) if places else ():
+            if relation in places:
+                groups.setdefault(tuple([key[place] for place in places[relation]]), []).append((relation, key))
         for at, facts in groups.items():
             if len(facts) > 1:
                 yield predicate, names, at, facts
@@ -325,17 +335,38 @@ class _Attempt:
         self.missing = missing
 
 
-def why_not(engine: Engine, pattern: Literal, depth: int, rule_id: str | None = None) -> list[Lack]:
-    """For every rule that could conclude `pattern`, or that one: what holds and what lacks, nearest rule first."""
-    found: list[Lack] = []
-    for head in engine.heads.values():
+class Effort:
+    """How much may still be looked at: rules, and partial matches of their bodies. Counted, so that the same question finds the same."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = HINT_WORK_MAX) -> None:
+        self.left = left
+
+    @property
+    def is_spent(self) -> bool:
+        return self.left <= 0
+
+
+def why_not(engine: Engine, pattern: Literal, depth: int, rule_id: str | None = None, effort: Effort | None = None) -> list[Lack]:
+    """For every rule that could conclude `pattern`, or that one: what holds and what lacks, nearest rule first.
+
+    Where the effort ends, rules not looked at are left out.
+    """
+    return sorted(lacks(engine, pattern, depth, rule_id, effort or Effort()), key=lambda lack: len(lack.missing))
+
+
+def lacks(engine: Engine, pattern: Literal, depth: int, rule_id: str | None, effort: Effort) -> Iterator[Lack]:
+    """The same one by one, in order of the rules."""
+    for head in engine.heads_of((pattern.predicate, pattern.negated)):
+        if effort.is_spent:
+            return
+        effort.left -= 1
         bound = _unify(head.head, pattern) if rule_id in (None, head.rule.id) else None
         if bound is not None:
-            lack = _lack(engine, head, bound, depth)
+            lack = _lack(engine, head, bound, depth, effort)
             if lack is not None:
-                found.append(lack)
-    found.sort(key=lambda lack: len(lack.missing))
-    return found
+                yield lack
 
 
 def _unify(head: Literal, pattern: Literal) -> dict[str, Scalar] | None:
@@ -363,7 +394,7 @@ def _unify(head: Literal, pattern: Literal) -> dict[str, Scalar] | None:
     return bound
 
 
-def _lack(engine: Engine, head: RuleHead, bound: dict[str, Scalar], depth: int) -> Lack | None:
+def _lack(engine: Engine, head: RuleHead, bound: dict[str, Scalar], depth: int, effort: Effort) -> Lack | None:
     body = head.rule.when
     order, stuck = safety.matching_order(body)
     attempts = [_Attempt(bound, (), ())]
@@ -372,8 +403,9 @@ def _lack(engine: Engine, head: RuleHead, bound: dict[str, Scalar], depth: int) 
         following: list[_Attempt] = []
         for attempt in attempts:
             following.extend(_step(engine, literal, attempt))
+        effort.left -= len(following)
         following.sort(key=lambda attempt: len(attempt.missing))
-        attempts = following[:_ENVIRONMENTS_MAX]
+        attempts = following[:1 if effort.is_spent else _ENVIRONMENTS_MAX]
     best = attempts[0]
     never = tuple(Missing(body[index].under(best.bound), "no_result") for index in stuck)
     missing = best.missing + never
@@ -381,7 +413,7 @@ def _lack(engine: Engine, head: RuleHead, bound: dict[str, Scalar], depth: int) 
         return None
     below: tuple[Lack, ...] = ()
     if depth > 1:
-        below = tuple(lack for lost in missing if lost.reason == "absent" for lack in why_not(engine, lost.literal, depth - 1))
+        below = tuple(lack for lost in missing if lost.reason == "absent" for lack in why_not(engine, lost.literal, depth - 1, None, effort))
     return Lack(head.rule.id, head.rule.label, head.head.under(best.bound), tuple(best.bound.items()),
                 best.satisfied, missing, below)
 
@@ -471,15 +503,16 @@ def _matched(engine: Engine, ground: Literal) -> Iterator[tuple[Shape, Row, dict
             known.append(number)
     at = known[0] if len(known) == 1 else tuple(known)
     bucket = shape.index(tuple(places)).buckets.get(at)
+    first: dict[str, int] = {}      # variable -> where it stands first
+    again: list[tuple[int, int]] = []
+    for place, (_, value) in enumerate(ground.args):
+        if is_variable(value) and first.setdefault(value, place) != place:  # type: ignore[arg-type]
+            again.append((first[value], place))  # type: ignore[index]
+    of = engine.values.of
     for row in bucket or ():
-        found: dict[str, Scalar] = {}
-        for place, (_, value) in enumerate(ground.args):
-            if is_variable(value):
-                term = engine.values.of[row[place]]
-                if not builtins.same(found.setdefault(value, term), term):  # type: ignore[arg-type]
-                    break
-        else:
-            yield shape, row, found
+        if again and any([row[place] != row[other] for place, other in again]):
+            continue
+        yield shape, row, {name: of[row[place]] for name, place in first.items()}
 
 
 def _first_match(engine: Engine, ground: Literal) -> dict[str, Scalar] | None:

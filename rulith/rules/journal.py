@@ -22,6 +22,10 @@ class Journal:
         self.created: list[Relation] = []
         self._inserted: dict[Relation, list[list[Key]]] = {}
         self._kept: dict[Relation, tuple[dict, dict | None, list[list[Key]]]] = {}
+        self.began = engine.steps       # what all closings of one transaction, or trial, may spend counts from here
+        self.shapes: dict[tuple, None] = {}     # of the functions they ran
+        self.code = 0
+        self.has_moved_rules = False            # since its last closing
         self._mark = engine.values.mark()
         self._counts = engine.steps, engine.base_count, engine.derived_count, engine.next_number, engine.relations.births
         self._rules = dict(engine.rules), dict(engine.heads), engine.stale

@@ -21,6 +21,7 @@ from rulith.rules.bodies import Body
 from rulith.rules.builtins import BUILTINS
 from rulith.rules.closing import Change, close
 from rulith.rules.engine import NEVER, Engine, Limits
+from rulith.rules.explain import Effort
 from rulith.rules.heads import Query
 from rulith.rules.journal import Journal
 from rulith.rules.proofs import FunctionalConflict, Lack, Node, Support
@@ -148,7 +149,9 @@ class Tx:
         Refuses NOT_STRATIFIABLE, JOIN_EXPLOSION, CLOSURE_DIVERGED, CONCAT_OPERAND,
         resource_limit; after a refusal only leaving the transaction by it is meaningful.
         """
-        return Delta(self._engine, close(self._engine))
+        found = Delta(self._engine, close(self._engine))
+        explain.check_dependencies(self._engine)
+        return found
 
     @contextmanager
     def trial(self) -> Iterator[None]:
@@ -179,6 +182,7 @@ class Program:
         self.asked = 0      # join steps taken by `solve`, for those who bound a search
         self._queries: dict[tuple, Query] = {}
         self._disputes: explain.Disputes | None = None
+        self._conflicts: tuple[int, list[FunctionalConflict]] | None = None     # as of a revision
 
     @property
     def limits(self) -> Limits:
@@ -193,6 +197,11 @@ class Program:
     def steps(self) -> int:
         """Join steps taken so far by committed transactions: a deterministic measure of work."""
         return self._engine.steps
+
+    @property
+    def revision(self) -> int:
+        """Moves with every fact that comes or goes."""
+        return self._engine.revision
 
     @property
     def rules_version(self) -> int:
@@ -225,6 +234,7 @@ class Program:
             assert engine.sound, "a refused closing must leave the transaction"
             if engine.has_pending():
                 close(engine)
+                explain.check_dependencies(engine)
         except BaseException:
             journal.undo()
             raise
@@ -358,9 +368,13 @@ class Program:
             raise Refused("ATOM_ABSENT", atom=atom.text())
         return explain.tree(self._engine, fact, depth_max, nodes_max)
 
-    def why_not(self, pattern: Literal, depth: int = 1, rule_id: str | None = None) -> list[Lack]:
+    def why_not(self, pattern: Literal, depth: int = 1, rule_id: str | None = None, effort: Effort | None = None) -> list[Lack]:
         """What each rule that could conclude `pattern` (or that one rule) lacks, nearest first; `depth` follows missing literals."""
-        return explain.why_not(self._engine, pattern, depth, rule_id)
+        return explain.why_not(self._engine, pattern, depth, rule_id, effort)
+
+    def lacks(self, pattern: Literal, effort: Effort) -> Iterator[Lack]:
+        """The same one rule deep, one by one, in order of the rules: for those who stop early."""
+        return explain.lacks(self._engine, pattern, 1, None, effort)
 
     # what disagrees
     def contradictions(self) -> list[Atom]:
@@ -368,7 +382,9 @@ class Program:
         return [explain.atom_of(self._engine, *positive) for positive, _ in explain.contradictions(self._engine)]
 
     def functional_conflicts(self) -> list[FunctionalConflict]:
-        return explain.functional_conflicts(self._engine)
+        if self._conflicts is None or self._conflicts[0] != self._engine.revision:
+            self._conflicts = self._engine.revision, explain.functional_conflicts(self._engine)
+        return list(self._conflicts[1])
 
     def disputed(self, atom: Atom) -> bool:
         """Does the atom, or what its stored proof rests on, stand in a contradiction or functional conflict?"""

@@ -124,12 +124,12 @@ def _read_where(part: object, where: str) -> tuple[str, Scalar] | None:
     return part["arg"], normalise(part["equals"], f"{where} where.equals")
 
 
-def members_of(definition: Definition, facts: Iterable[Atom], where: str) -> dict[tuple, list[Atom]]:
-    """The members by group, each group in canonical order, groups in canonical order of their first member.
+def members_of(definition: Definition, facts: Sequence[Atom], where: str) -> dict[tuple, list[Atom]]:
+    """The members by group, groups in order of their first member. `facts` are positive and in canonical order.
 
     Raises Refused AGGREGATE_EMPTY, _WHERE_ARG, _GROUP_ARG, _GROUP_PARTIAL, resource_limit.
     """
-    found = [atom for atom in facts if not atom.negated]
+    found = facts
     if not found:
         raise Refused("AGGREGATE_EMPTY", where=where, problem=f"there is no fact of {definition.source}")
     if definition.where is not None:
@@ -139,7 +139,6 @@ def members_of(definition: Definition, facts: Iterable[Atom], where: str) -> dic
         found = [atom for atom in found if definition.admits(atom)]
         if not found:
             raise Refused("AGGREGATE_EMPTY", where=where, problem=f"no fact of {definition.source} has {arg}={scalar_text(value)}")
-    found.sort(key=canonical_order)
     groups: dict[tuple, list[Atom]] = {}
     lacking = None
     for atom in found:
@@ -202,10 +201,11 @@ def _fold(definition: Definition, members: Sequence[Atom], where: str) -> tuple[
         return None, None       # rounded before it came here; nothing is computed from it
     if kind in ("min", "max"):
         return (min if kind == "min" else max)(values), None
-    exact = sum(map(Fraction, values), Fraction(0))
+    whole = all(value.__class__ is int for value in values)
+    exact = Fraction(sum(values)) if whole else sum(map(Fraction, values), Fraction(0))
     if kind == "avg":
         exact /= len(values)
-    if all(value.__class__ is int for value in values):
+    if whole:
         found = _nearest(exact)
     else:
         folded: int | float = values[0]

@@ -17,7 +17,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from rulith.base.errors import Refused
-from rulith.base.limits import SPACE_NODES_MAX
+from rulith.base.limits import SPACE_NODES_MAX, SPACE_QUESTIONS_MAX
 from rulith.board.space.founding import unfounded
 from rulith.board.space.nodes import (
     ACTION, ARCHIVED, AXIOM, DERIVED_PREFIX, FACT, GOAL, HIDDEN, HYPOTHESIS, OPEN, SETTLED_TYPES, SHOWN,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rulith.board.space.space import Space
 
 _ABSENT = object()
+QUESTIONS = (GOAL, HYPOTHESIS)      # judged after every change
 _PREFIX = {FACT: "f_", GOAL: "goal_", AXIOM: "rule_", ACTION: "act_", HYPOTHESIS: "hyp_", "result": "res_", "conflict": "con_"}
 
 
@@ -129,6 +130,8 @@ class Change:
             raise Refused("NODE_ID_TAKEN", id=id)
         if len(space.nodes) >= SPACE_NODES_MAX:
             raise Refused("resource_limit", what="the number of nodes", value=len(space.nodes) + 1, limit=SPACE_NODES_MAX)
+        if type in QUESTIONS and sum(len(space.by_type.get(each, ())) for each in QUESTIONS) >= SPACE_QUESTIONS_MAX:
+            raise Refused("resource_limit", what="the number of goals and hypotheses", value=SPACE_QUESTIONS_MAX + 1, limit=SPACE_QUESTIONS_MAX)
         space.seq += 1
         confidence, activation = SHOWN[type]
         fields.setdefault("status", VERIFIED if type in SETTLED_TYPES else OPEN)

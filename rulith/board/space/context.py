@@ -19,6 +19,7 @@ from rulith.board.space.nodes import (
 from rulith.board.space.outcome import atom_json
 from rulith.board.space.reads import ASSERTED, DERIVED, EFFECT
 from rulith.board.space.vocabulary import signature_text
+from rulith.rules.explain import Effort
 from rulith.rules.terms import Atom, Literal, Rule
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ def data(space: Space) -> dict[str, Any]:
     views = space.facts()
     facts = [fact_row(space, view, disputes) for view in views if view.atom.predicate != FINDING]
     findings = [fact_row(space, view, disputes) for view in views if view.atom.predicate == FINDING]
-    goals = [_goal_row(space, node) for node in space.of_type(GOAL)]
-    hypotheses = [_hypothesis_row(space, node) for node in space.hypotheses()]
+    effort = Effort()
+    goals = [_goal_row(space, node, effort) for node in space.of_type(GOAL)]
+    hypotheses = [_hypothesis_row(space, node, effort) for node in space.hypotheses()]
     results = [_note_row(node, disputes) for node in space.of_type(RESULT)]
     conflicts = [_note_row(node, disputes) for node in space.of_type(CONFLICT)]
     axioms = [_axiom_row(node) for node in space.axioms()]
@@ -88,14 +90,14 @@ def functional_row(space: Space, conflict: Any) -> dict[str, Any]:
             "values": [dict(atom.args) for atom in conflict.atoms]}
 
 
-def _goal_row(space: Space, node: Node) -> dict[str, Any]:
+def _goal_row(space: Space, node: Node, effort: Effort) -> dict[str, Any]:
     desired: Sequence[Literal] = node.semantic  # type: ignore[assignment]
     satisfied = space.satisfied(node)
     row: dict[str, Any] = {"nodeId": node.id, "label": node.label, "desired": [atom_json(a) for a in desired], "satisfied": satisfied}
     if satisfied and space.self_sealed(node):
         row["selfSealed"] = True
-    row["hints"] = [] if satisfied else [need_row(need) for need in hints.needs_via(space, desired)]
-    row["actionHints"] = [] if satisfied else [producer_row(p) for p in hints.producible_via(space, desired)]
+    row["hints"] = [] if satisfied else [need_row(need) for need in hints.needs_via(space, desired, effort)]
+    row["actionHints"] = [] if satisfied else [producer_row(p) for p in hints.producible_via(space, desired, effort)]
     return {**row, "status": node.status, "confidence": node.confidence}
 
 
@@ -119,10 +121,10 @@ def verdict_of(node: Node) -> str:
     return "refuted" if node.status == REJECTED else node.status
 
 
-def _hypothesis_row(space: Space, node: Node) -> dict[str, Any]:
+def _hypothesis_row(space: Space, node: Node, effort: Effort) -> dict[str, Any]:
     pattern: Literal = node.semantic  # type: ignore[assignment]
     row: dict[str, Any] = {"nodeId": node.id, "atom": atom_json(pattern), "status": verdict_of(node)}
-    row["hints"] = [need_row(need) for need in hints.needs_via(space, (pattern,))] if node.status == OPEN else []
+    row["hints"] = [need_row(need) for need in hints.needs_via(space, (pattern,), effort)] if node.status == OPEN else []
     if not pattern.is_ground():
         row["instances"] = [atom_json(atom) for atom in space.holders(pattern)]
     return {**row, "label": node.label, "confidence": node.confidence}
@@ -169,10 +171,11 @@ def text(space: Space, views: Sequence[FactView] | None = None, lines_max: int =
               sum(v.atom.predicate == FINDING for v in every) - len(findings))
     remarks = critique.remarks(space)
     open_goals: list[str] = []
+    effort = Effort()
     lines = [f"logic_context {space.id}: {space.title}"]
-    lines += _section("goals", _goal_lines(space, open_goals), lines_max)
+    lines += _section("goals", _goal_lines(space, open_goals, effort), lines_max)
     lines += _section("facts", (_fact_line(space, v, disputes) for v in facts), lines_max, hidden[0])
-    lines += _section("hypotheses", _hypothesis_lines(space), lines_max)
+    lines += _section("hypotheses", _hypothesis_lines(space, effort), lines_max)
     lines += _section("findings", (_finding_line(space, v, disputes) for v in findings), lines_max, hidden[1])
     lines += _section("axioms", (f"- {n.id}: {_rule_text(n)} ({n.label})" for n in space.axioms()), lines_max)
     lines += _section("actions", (_action_line(n) for n in space.of_type(ACTION)), lines_max)
@@ -192,12 +195,12 @@ def brief(space: Space, atoms: Iterable[Atom]) -> str:
 
     atoms  the facts to show, those that hold: what the change stated and what followed
     """
-    disputes, remarks, open_goals = Disputes(space), critique.remarks(space), []  # type: ignore[var-annotated]
+    disputes, remarks, open_goals, effort = Disputes(space), critique.remarks(space), [], Effort()  # type: ignore[var-annotated]
     lines = [f"logic_context {space.id}: {space.title}"]
-    lines += _section("goals", _goal_lines(space, open_goals), BRIEF_LINES_MAX)
+    lines += _section("goals", _goal_lines(space, open_goals, effort), BRIEF_LINES_MAX)
     views = [FactView(atom, space.marker(atom), next(iter(space.supporting(atom)), None)) for atom in atoms if space.program.holds(atom)]
     lines += _section("facts of this change", (_fact_line(space, view, disputes) for view in views), BRIEF_LINES_MAX)
-    lines += _section("hypotheses", _hypothesis_lines(space), BRIEF_LINES_MAX)
+    lines += _section("hypotheses", _hypothesis_lines(space, effort), BRIEF_LINES_MAX)
     lines += _section("conflicts", _conflict_lines(space, disputes), BRIEF_LINES_MAX)
     steps = [*open_goals, *(f"- [critique {r.kind}] {r.node_id}: {r.text}" for r in remarks)]
     lines += _section("next steps", steps, BRIEF_LINES_MAX) if steps else []
@@ -218,7 +221,7 @@ def _short(line: str) -> str:
     return line if len(line) <= LINE_CHARS_MAX else line[:LINE_CHARS_MAX - 4] + " ..."
 
 
-def _goal_lines(space: Space, steps: list[str]) -> Iterable[str]:
+def _goal_lines(space: Space, steps: list[str], effort: Effort) -> Iterable[str]:
     has_result = any(not node.is_trusted for node in space.of_type(RESULT))
     for node in space.of_type(GOAL):
         desired: Sequence[Literal] = node.semantic  # type: ignore[assignment]
@@ -228,22 +231,28 @@ def _goal_lines(space: Space, steps: list[str]) -> Iterable[str]:
         if satisfied:
             yield "    it holds; finish the task" if has_result else "    it holds; record_result citing what proves it"
             continue
-        for line in goal_guidance(space, desired):
+        for line in goal_guidance(space, desired, effort):
             yield f"    {line}"
             steps.append(f"- [goal {node.id}] {line}")
 
 
-def goal_guidance(space: Space, desired: Sequence[Literal]) -> list[str]:
-    """What would make an open goal hold, as lines; never empty."""
-    needs, producers = hints.needs_via(space, desired), hints.producible_via(space, desired)
+def goal_guidance(space: Space, desired: Sequence[Literal], effort: Effort | None = None) -> list[str]:
+    """What would make an open goal hold, as lines; empty only where the effort was spent before."""
+    effort = effort or Effort()
+    if effort.is_spent:
+        return []
+    needs, producers = hints.needs_via(space, desired, effort), hints.producible_via(space, desired, effort)
     lines = [need_text(need) for need in needs[:hints.SHOWN_MAX]]
     lines += [producer_text(producer) for producer in producers[:hints.SHOWN_MAX]]
     for kind, found in (("rules", needs), ("actions", producers)):
         if len(found) > hints.SHOWN_MAX:
             lines.append(f"and {len(found) - hints.SHOWN_MAX} more {kind}")
+    if effort.is_spent:
+        lines.append("there is too much to look into: what is told here and of the next goals is not all; explain_fact with mode why_not looks into one")
     if lines:
         return lines
     proposal = _aggregate_proposal(space, desired)
+    effort.left -= (space.program.base_count + space.program.derived_count) // 2      # every fact was looked at
     return ["nothing leads to it yet: add a rule that concludes it or assert what it asks for" + (f"; {proposal}" if proposal else "")]
 
 
@@ -303,7 +312,7 @@ def _finding_line(space: Space, view: FactView, disputes: Disputes) -> str:
     return f"- {view.node_id}: {view.atom.text()} [{state}]{mark}{_refs(_evidence(space, view))}"
 
 
-def _hypothesis_lines(space: Space) -> Iterable[str]:
+def _hypothesis_lines(space: Space, effort: Effort) -> Iterable[str]:
     for node in space.hypotheses():
         pattern: Literal = node.semantic  # type: ignore[assignment]
         yield f"- {node.id}: {pattern.text()} [{verdict_of(node)}]"
@@ -313,7 +322,7 @@ def _hypothesis_lines(space: Space) -> Iterable[str]:
                 more = f" and {len(found) - INSTANCES_SHOWN} more" if len(found) > INSTANCES_SHOWN else ""
                 yield f"    instances: {'; '.join(atom.text() for atom in found[:INSTANCES_SHOWN])}{more}"
         if node.status == OPEN:
-            for need in hints.needs_via(space, (pattern,))[:hints.SHOWN_MAX]:
+            for need in hints.needs_via(space, (pattern,), effort)[:hints.SHOWN_MAX]:
                 yield f"    {need_text(need)}"
 
 

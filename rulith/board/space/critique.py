@@ -9,7 +9,7 @@ Source  the reasoning board, "Critique".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from rulith.board.space.nodes import ACTION, FINDING, GOAL, ActionSpec, Node, de
 from rulith.board.space.vocabulary import names_of, patterns_of
 from rulith.rules import builtins
 from rulith.rules.builtins import ARITHMETIC, BUILTINS, COMPARISONS
+from rulith.rules.explain import Effort
 from rulith.rules.safety import joins
 from rulith.rules.terms import Literal, Rule, Scalar, is_variable
 
@@ -28,6 +29,7 @@ BLOCKING = frozenset({"self_sealed_goal", "asserted_finding", "vacuous_rule"})  
 _TOKEN = re.compile(r"[A-Za-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 TOKEN_LETTERS_MIN = 4
+CONFLICTING_GOALS_MAX = 1_000    # pairs that are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +48,30 @@ def remarks(space: Space) -> list[Remark]:
 
 
 def _goals(space: Space) -> Iterator[Remark]:
-    goals = space.of_type(GOAL)
+    goals, effort = space.of_type(GOAL), Effort()
     for goal in goals:
         if space.satisfied(goal):
             if space.self_sealed(goal):
                 yield Remark("self_sealed_goal", goal.id, "it is met by a bare claim; let a rule or an action bring it about")
-        elif not hints.needs_via(space, goal.semantic) and not hints.producible_via(space, goal.semantic):  # type: ignore[arg-type]
+        elif not hints.is_within_reach(space, goal.semantic, effort):  # type: ignore[arg-type]
             yield Remark("unreachable_goal", goal.id, _no_way(space, goal.semantic))  # type: ignore[arg-type]
+    yield from _opposed(goals)
+
+
+def _opposed(goals: Sequence[Node]) -> Iterator[Remark]:
+    """Goals that desire an atom and its strong negation, each with those after it that do."""
     desired = [(goal, literal) for goal in goals for literal in goal.semantic]  # type: ignore[union-attr]
+    places: dict[Literal, list[int]] = {}
+    for place, (_, literal) in enumerate(desired):
+        places.setdefault(literal, []).append(place)
+    count = 0
     for place, (goal, literal) in enumerate(desired):
-        for other, opposite in desired[place + 1:]:
-            if (other is not goal and literal.predicate == opposite.predicate and literal.negated != opposite.negated
-                    and literal.args == opposite.args):
-                yield Remark("conflicting_goals", goal.id, f"{other.id} desires the opposite of {literal.text()}")
+        for later in places.get(Literal(literal.predicate, literal.args, not literal.negated), ()):
+            if later > place and desired[later][0] is not goal:
+                count += 1
+                if count > CONFLICTING_GOALS_MAX:
+                    return
+                yield Remark("conflicting_goals", goal.id, f"{desired[later][0].id} desires the opposite of {literal.text()}")
 
 
 def _no_way(space: Space, desired: Iterable[Literal]) -> str:

@@ -9,7 +9,7 @@ Source  the reasoning board, "Goals, hypotheses, hints".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rulith.base.errors import Refused
 from rulith.board.space.nodes import ACTION, HIDDEN, ActionSpec, Node, Total
 from rulith.rules.builtins import same
-from rulith.rules.explain import lack_text
+from rulith.rules.explain import Effort, lack_text
 from rulith.rules.proofs import Lack, Missing
 from rulith.rules.safety import joins, matching_order
 from rulith.rules.terms import Literal, Scalar, is_variable
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from rulith.board.space.space import Space
 
 SHOWN_MAX = 3       # of each kind, in texts
+ACTION_WORK = 50    # of asking whether one precondition of an action holds, in looks at a rule: it is compiled first
+STEPS_WORK = 20     # join steps that cost as much as one look
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,25 +59,33 @@ class Producer:
     blocked_on: Literal | None = None
 
 
-def needs_via(space: Space, desired: Iterable[Literal]) -> list[Need]:
-    """For each desired atom that does not hold: the rules that could conclude it, least missing first."""
-    found: list[Need] = []
-    for wanted in desired:
-        if not space.held(wanted):
-            found += _needs(space, wanted)
+def needs_via(space: Space, desired: Iterable[Literal], effort: Effort | None = None) -> list[Need]:
+    """For each desired atom that does not hold: the rules that could conclude it, least missing first.
+
+    effort  what may be looked at, where several questions share it; what is past it is left out
+    """
+    found = list(_needs(space, desired, effort or Effort()))
     found.sort(key=lambda need: (len(need.missing) or len(need.failing)))
     return found
 
 
-def _needs(space: Space, wanted: Literal) -> list[Need]:
-    found = []
-    for lack in space.program.why_not(wanted):
-        if wanted.is_ground() and lack.head.names != wanted.names:
-            continue        # a ground goal is met by its very atom only
-        if any(literal.predicate == HIDDEN for literal in (*lack.satisfied, *(m.literal for m in lack.missing))):
+def is_within_reach(space: Space, desired: Sequence[Literal], effort: Effort) -> bool:
+    """Does any rule, aggregate or action lead to it? True as well where the effort ends before that is known."""
+    return (next(_needs(space, desired, effort), None) is not None or effort.is_spent
+            or bool(producible_via(space, desired, effort)) or effort.is_spent)
+
+
+def _needs(space: Space, desired: Iterable[Literal], effort: Effort) -> Iterator[Need]:
+    for wanted in desired:
+        if space.held(wanted):
             continue
-        found.append(_need(lack))
-    return found + _stale_totals(space, wanted)
+        for lack in sorted(space.program.lacks(wanted, effort), key=lambda lack: len(lack.missing)):
+            if wanted.is_ground() and lack.head.names != wanted.names:
+                continue        # a ground goal is met by its very atom only
+            if any(literal.predicate == HIDDEN for literal in (*lack.satisfied, *(m.literal for m in lack.missing))):
+                continue
+            yield _need(lack)
+        yield from _stale_totals(space, wanted)
 
 
 def _need(lack: Lack) -> Need:
@@ -103,8 +113,9 @@ def _stale_totals(space: Space, wanted: Literal) -> list[Need]:
     return found
 
 
-def producible_via(space: Space, desired: Iterable[Literal]) -> list[Producer]:
+def producible_via(space: Space, desired: Iterable[Literal], effort: Effort | None = None) -> list[Producer]:
     """Actions with a positive effect of an unmet desired atom, applicable ones first."""
+    effort = effort or Effort()
     found: dict[tuple[str, Literal], Producer] = {}
     for wanted in desired:
         if wanted.negated or space.held(wanted):
@@ -114,8 +125,13 @@ def producible_via(space: Space, desired: Iterable[Literal]) -> list[Producer]:
                 continue
             spec: ActionSpec = node.semantic  # type: ignore[assignment]
             for effect in spec.effects:
+                if effort.is_spent:
+                    break
+                effort.left -= 1
                 if not effect.negated and could_produce(effect, wanted) and (node.id, effect) not in found:
+                    before = space.program.asked
                     found[node.id, effect] = _producer(space, node, spec, effect)
+                    effort.left -= ACTION_WORK * (1 + len(spec.preconditions)) + (space.program.asked - before) // STEPS_WORK
     return sorted(found.values(), key=lambda producer: not producer.applicable)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rulith.base.errors import Refused
-from rulith.base.limits import SPACE_LABEL_BYTES_MAX
+from rulith.base.limits import AGGREGATE_MEMBERS_MAX, AGGREGATES_BATCH_MAX, SPACE_LABEL_BYTES_MAX
 from rulith.board.space import aggregates, critique, gates
 from rulith.board.space.change import Change, fallen_ids, rule_key
 from rulith.board.space.nodes import (
@@ -83,6 +83,8 @@ class Batch:
         self.node_ids: dict[int, list[str]] = {}
         self.retracted: dict[int, tuple[list[str], list[Delta]]] = {}
         self.results: list[str] = []
+        self.counted = 0                                # members of all aggregates so far
+        self.sorted: dict[str, list[Atom]] = {}         # predicate -> its facts as aggregates count them, until the next closing
         self.retracting = [read.node_id for read in reads if read.op in ("retract_node", "revise_fact")]
         self.amendments = gates.Amendments(self.space, self.retracting)
 
@@ -138,6 +140,9 @@ class Batch:
         count, limit = sum(1 for read in self.reads if read.rule is not None), self.space.limits.rules
         if count > limit:
             raise Refused("resource_limit", what="the number of rules of one batch", value=count, limit=limit)
+        count = sum(1 for read in self.reads if read.aggregate is not None)
+        if count > AGGREGATES_BATCH_MAX:
+            raise Refused("resource_limit", what="the number of aggregates of one batch", value=count, limit=AGGREGATES_BATCH_MAX)
 
     def _check_ids(self) -> None:
         """An id is fresh, or belongs to a node that this batch retracts or revises."""
@@ -303,25 +308,31 @@ class Batch:
     def _expand_ready(self, waiting: list[Read]) -> list[Read]:
         """Expand every aggregate whose source is there and complete; where none is, all of them, which says why not."""
         ready = [read for read in waiting if self._has_source(read)]
-        ready = [read for read in ready if not self._awaits(read, waiting)] or ready
+        fed = self._fed(waiting) if ready else {}
+        ready = [read for read in ready if not fed.get(read.aggregate.source, frozenset()) - {id(read)}] or ready  # type: ignore[union-attr]
+        self.sorted.clear()
         for read in ready or waiting:
             self._derive_aggregate(read)
         self.change.close()
         return [read for read in waiting if read not in ready] if ready else []
 
-    def _awaits(self, read: Read, waiting: Sequence[Read]) -> bool:
-        """Could the source still change because another waiting aggregate feeds it?"""
-        assert read.aggregate is not None
-        fed = {other.aggregate.into for other in waiting if other is not read}  # type: ignore[union-attr]
-        growing = bool(fed)
-        while growing:
-            growing = False
-            for rule in self.space.program.rules():
-                heads = {head.predicate for head in rule.then}
-                if not heads <= fed and any(literal.predicate in fed for literal in rule.when):
-                    fed |= heads
-                    growing = True
-        return read.aggregate.source in fed
+    def _fed(self, waiting: Sequence[Read]) -> dict[str, frozenset[int]]:
+        """Predicate -> two of the waiting aggregates, if there are as many, that could still change it, through rules too."""
+        if len(waiting) == 1:
+            return {waiting[0].aggregate.into: frozenset([id(waiting[0])])}  # type: ignore[union-attr]
+        leads: dict[str, set[str]] = {}
+        for rule in self.space.program.rules():
+            for literal in rule.when:
+                leads.setdefault(literal.predicate, set()).update([head.predicate for head in rule.then])
+        found: dict[str, frozenset[int]] = {}
+        work = [(read.aggregate.into, id(read)) for read in waiting]  # type: ignore[union-attr]
+        while work:
+            predicate, origin = work.pop()
+            known = found.get(predicate, frozenset())
+            if origin not in known and len(known) < 2:      # two tell that one of them is another
+                found[predicate] = known | {origin}
+                work.extend((head, origin) for head in leads.get(predicate, ()))
+        return found
 
     def _has_source(self, read: Read) -> bool:
         assert read.aggregate is not None
@@ -336,7 +347,10 @@ class Batch:
         elif family in space.nodes:
             raise Refused("NODE_ID_TAKEN", id=family)
         self._check_conflicts(read)
-        groups = aggregates.members_of(definition, space.program.facts(definition.source), read.where)
+        groups = aggregates.members_of(definition, self._in_canonical_order(definition.source), read.where)
+        self.counted += sum(map(len, groups.values()))
+        if self.counted > AGGREGATE_MEMBERS_MAX:
+            raise Refused("resource_limit", what="the number of facts that the aggregates of one batch count", value=self.counted, limit=AGGREGATE_MEMBERS_MAX)
         ids = aggregates.group_ids(family, definition, groups)
         pins = {atom: ids[key] for key, members in groups.items() for atom in members}
         change.set(space.families, family, aggregates.Family(definition, ids, pins))
@@ -349,6 +363,13 @@ class Batch:
             if total.value is None:
                 self._warn(read, "ARITHMETIC_EXACT", f"{node.id}: the {definition.kind} has no exact place; nothing was concluded")
 
+    def _in_canonical_order(self, source: str) -> list[Atom]:
+        """The positive facts of a predicate as aggregates count them, sorted once for all that count the same."""
+        if source not in self.sorted:
+            atoms = [atom for atom in self.space.program.facts(source) if not atom.negated]
+            self.sorted[source] = sorted(atoms, key=aggregates.canonical_order)
+        return self.sorted[source]
+
     def _take_family(self, read: Read, family: str) -> None:
         space, change = self.space, self.change
         going = change.dependants(list(space.family_nodes[family]))
@@ -356,6 +377,7 @@ class Batch:
         removed = change.remove(going)
         before = len(change.deltas)
         change.close()
+        self.sorted.clear()
         self.retracted[read.index] = (removed, change.deltas[before:])
 
     def _check_conflicts(self, read: Read) -> None:

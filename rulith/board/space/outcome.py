@@ -17,6 +17,7 @@ from rulith.board.space.disputes import Disputes
 from rulith.board.space.nodes import CONFLICT, GOAL, REJECTED, RESULT, Proof
 from rulith.board.space.operations import BatchResult
 from rulith.board.space.vocabulary import signature_text
+from rulith.rules.explain import Effort
 from rulith.rules.terms import Atom, Literal
 
 if TYPE_CHECKING:
@@ -58,38 +59,38 @@ def _facts(space: Space, disputes: Disputes) -> list[list[Any]]:
 
 
 def _goals(space: Space) -> list[dict[str, Any]]:
-    rows = []
+    rows, effort = [], Effort()
     for goal in space.of_type(GOAL):
         satisfied = space.satisfied(goal)
         row: dict[str, Any] = {"id": goal.id, "satisfied": satisfied}
         if satisfied and space.self_sealed(goal):
             row["selfSealed"] = True
         if not satisfied:
-            row.update(_hints(space, goal.semantic, with_producers=True))  # type: ignore[arg-type]
+            row.update(_hints(space, goal.semantic, with_producers=True, effort=effort))  # type: ignore[arg-type]
         rows.append(row)
     return rows
 
 
 def _hypotheses(space: Space) -> list[dict[str, Any]]:
-    rows = []
+    rows, effort = [], Effort()
     for node in space.hypotheses():
         pattern: Literal = node.semantic  # type: ignore[assignment]
         row: dict[str, Any] = {"id": node.id, "status": _VERDICTS.get(node.status, node.status)}
         if not pattern.is_ground() and row["status"] == "supported":
             row["instances"] = [atom_json(atom) for atom in space.holders(pattern)]
         if row["status"] == "open":
-            row.update(_hints(space, (pattern,), with_producers=False))
+            row.update(_hints(space, (pattern,), with_producers=False, effort=effort))
         rows.append(row)
     return rows
 
 
-def _hints(space: Space, desired: Iterable[Literal], with_producers: bool) -> dict[str, Any]:
+def _hints(space: Space, desired: Iterable[Literal], with_producers: bool, effort: Effort) -> dict[str, Any]:
     desired = tuple(desired)
     found: dict[str, Any] = {}
-    needs = [_need_row(need, with_producers) for need in hints.needs_via(space, desired)]
+    needs = [_need_row(need, with_producers) for need in hints.needs_via(space, desired, effort)]
     if needs:
         found["needsVia"] = needs
-    producers = [_producer_row(producer) for producer in hints.producible_via(space, desired)] if with_producers else []
+    producers = [_producer_row(producer) for producer in hints.producible_via(space, desired, effort)] if with_producers else []
     if producers:
         found["producibleVia"] = producers
     return found

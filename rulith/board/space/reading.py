@@ -14,7 +14,7 @@ from typing import Any
 from unicodedata import ucd_3_2_0
 
 from rulith.base.errors import Refused
-from rulith.base.limits import SPACE_EVIDENCE_MAX, SPACE_LABEL_BYTES_MAX, SPACE_OPERATIONS_MAX, SPACE_TEXT_BYTES_MAX
+from rulith.base.limits import RULE_BODY_MAX, SPACE_EVIDENCE_MAX, SPACE_LABEL_BYTES_MAX, SPACE_OPERATIONS_MAX, SPACE_TEXT_BYTES_MAX
 from rulith.board.names import check_words
 from rulith.board.space import aggregates, gates
 from rulith.board.space.nodes import (
@@ -167,6 +167,8 @@ def _read_goal(found: Read) -> None:
     desired = found.raw.get("desired")
     if desired is None or (isinstance(desired, (list, tuple)) and not desired):
         raise Refused("GOAL_EMPTY", where=found.where)
+    if isinstance(desired, (list, tuple)) and len(desired) > RULE_BODY_MAX:
+        raise Refused("resource_limit", what=f"the number of atoms that {found.where} desires", value=len(desired), limit=RULE_BODY_MAX)
     found.desired = read_literals(desired, f"{found.where} desired")
     _check_names(found.desired, found.where)
     _check_desired(found.desired, found.where)

@@ -72,6 +72,7 @@ class Reads:
         self.prints: dict[str, tuple[Node, int]] = {}
         self.circular: tuple[object, list[str]] = (None, [])     # aggregates that may feed their own source, as the rules stand
         self._views: tuple[int, list[FactView]] = (-1, [])
+        self._held: tuple[tuple[int, int], dict[Literal, bool]] = ((-1, -1), {})     # patterns, as of a version
 
     # --- nodes -------------------------------------------------------------------------
 
@@ -161,7 +162,13 @@ class Reads:
         """Goals and hypotheses: a ground atom holds exactly, one with variables in some instance."""
         if literal.is_ground():
             return self.program.holds(literal.atom())
-        return next(self.program.matching(literal), None) is not None
+        now = self.version, self.program.revision
+        if self._held[0] != now:
+            self._held = now, {}
+        known = self._held[1].get(literal)
+        if known is None:
+            known = self._held[1][literal] = next(self.program.matching(literal), None) is not None
+        return known
 
     def holders(self, literal: Literal) -> Iterator[Atom]:
         """The facts by which a goal's or hypothesis's atom holds."""

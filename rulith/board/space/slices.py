@@ -25,6 +25,7 @@ from rulith.board.space.nodes import (
 from rulith.board.space.reads import DERIVED
 from rulith.board.space.vocabulary import signature_text
 from rulith.rules.safety import violations
+from rulith.rules.explain import Effort
 from rulith.rules.terms import Literal, Rule, is_variable, read_rule
 
 if TYPE_CHECKING:
@@ -90,16 +91,17 @@ class _Scores:
 
 def _questions(space: Space) -> Iterable[Literal]:
     """What goals and hypotheses ask for, and what is missing for those that are open."""
+    effort = Effort()
     for goal in space.of_type(GOAL):
         desired: Sequence[Literal] = goal.semantic  # type: ignore[assignment]
         yield from desired
-        for need in hints.needs_via(space, desired):
+        for need in hints.needs_via(space, desired, effort):
             yield from need.missing
     for hypothesis in space.hypotheses():
         pattern: Literal = hypothesis.semantic  # type: ignore[assignment]
         yield pattern
         if hypothesis.status == OPEN:
-            for need in hints.needs_via(space, (pattern,)):
+            for need in hints.needs_via(space, (pattern,), effort):
                 yield from need.missing
 
 
