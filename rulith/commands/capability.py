@@ -1,4 +1,4 @@
-"""`rulith capability check|test|diff|install FILE`: a Capability file from first draft to installed Release.
+"""`rulith capability check|test|diff|install FILE`, `draft CASE…`: a Capability file from first draft to installed Release.
 
 `check` and `test` need nothing but the file. `diff` reads what is installed from the gateway
 of the home. `install` asks for the approval passphrase on this terminal, never as an
@@ -10,22 +10,19 @@ Exit  0 sound, shown or installed; 1 errors found, refused, or no; 2 wrong words
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 
-from rulith.base.errors import Refused
 from rulith.board.capability_check import check_capability
 from rulith.board.release import Release
+from rulith.commands.capability_draft import draft_door
 from rulith.commands.capability_install import install, show_difference
 from rulith.disk.home import find_home
-from rulith.local.documents import EXIT_ERRORS, EXIT_OK, EXIT_USAGE, File, Options, problem_lines, run_door, tell, tell_json
+from rulith.local.documents import EXIT_ERRORS, EXIT_OK, File, Options, problem_lines, run_door, tell, tell_json
 
 
 def main(argv: Sequence[str]) -> int:
-    if [word for word in argv if not word.startswith("-")][:1] == ["draft"]:
-        refusal = Refused("not_built", what="`rulith capability draft`", instead="Copy examples/verified-calculation/capability.json and change it.")
-        sys.stderr.write(refusal.teaching + "\n")
-        return EXIT_USAGE
+    if argv[:1] == ["draft"]:
+        return draft_door(argv[1:])
     return run_door("capability", argv, check_capability, DO)
 
 

@@ -106,17 +106,23 @@ back, closes the Case, prints each step and the proof. DIR defaults to ./rulith-
   --with-decision   the write waits for a person: exit 11, then run it again after approving
 """),
     "capability": ("check, test, compare, install a Capability", """rulith capability check|test|diff|install FILE
+rulith capability draft CASE… | RECEIPT… [--id ID] [--home DIR]
 
   check     every error of the file at once, each with its line and place; runs the examples
   test      the file's own examples, one by one
   diff      what installing it would change, item by item
   install   asks for the approval passphrase on this terminal (never as an argument), shows
             what changes, and installs after a typed yes, for every Agent of the gateway
+  draft     prints a file proposed from completed Cases that took the same path, by Case id
+            or receipt file, with their replay as its examples; refuses with the first
+            difference where they did not
 
   --home DIR   whose gateway diff and install talk to; started for the run where none is live
   --json       one result object on stdout (not with install)
 
-check and test need no gateway. Where no passphrase has been chosen yet, install says how.
+  --id ID      what a draft is called, e.g. acme.orders
+
+check, test and draft of files need no gateway. Where no passphrase has been chosen yet, install says how.
 
 Exit: 0 sound, shown or installed; 1 errors, refused, or no; 2 usage.
 """),

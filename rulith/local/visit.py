@@ -10,7 +10,7 @@ import asyncio
 import getpass
 import json
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from rulith.base.errors import Refused
@@ -62,7 +62,11 @@ class GatewayVisit:
         return self.run(made())
 
     def state(self) -> dict:
-        return self.run(self.gateway.read(self._client, "state"))
+        return self.read("state")
+
+    def read(self, path: str, query: Mapping[str, str] | None = None) -> dict:
+        """The object at `/local/<path>`. Raises Refused as the gateway does."""
+        return self.run(self.gateway.read(self._client, path, query))
 
     def document(self, path: str, absent: str) -> dict | None:
         """What `/local/<path>` tells, or None where it answers with the code `absent`. Raises Refused as the gateway does."""

@@ -127,7 +127,7 @@ def test_no_text_of_a_file_moves_the_terminal(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("words", [[], ["check"], ["check", "a", "b"], ["chekc", "a"], ["check", "--yaml", "a"], ["diff", "a", "--home"],
-                                   ["draft", "case_1"], ["install", "a", "--json"], ["--json"]])
+                                   ["draft"], ["draft", "a", "--id", "no"], ["install", "a", "--json"], ["--json"]])
 def test_wrong_words_end_2_and_touch_nothing(words, capsys):
     assert capability.main(words) == 2
     assert len(capsys.readouterr().err) > 20

@@ -367,7 +367,7 @@ def test_help_names_every_option_that_is_documented(tmp_path: Path) -> None:
     (("council",), 2),
     (("verify",), 2),
     (("explain",), 2),
-    (("capability", "draft", "a"), 2),
+    (("capability", "draft", "a"), 1),
 ], ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value))
 def test_documented_refusals_end_as_documented(tmp_path: Path, words: tuple[str, ...], status: int) -> None:
     ran = run(*words, cwd=tmp_path)
