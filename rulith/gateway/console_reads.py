@@ -91,7 +91,10 @@ class ConsoleReads:
             found.append(LOOK[source["type"]].format(access=source["access"], connection=row["connection"]["name"]))
         elif source["name"]:
             found.append(f"The Source {source['name']} is no longer bound here; look at what it named.")
-        found.append(f"Read the log of the Worker of “{row['connection']['name']}” around {at}; its instance was {(operation.claim or {}).get('workerId', 'not told')}.")
+        if operation.claim:
+            found.append(f"Read the log of the Worker of “{row['connection']['name']}” around {at}; its instance was {operation.claim['workerId']}.")
+        else:
+            found.append(f"No Worker is known to have taken it; where the ledger was restored, the Worker of “{row['connection']['name']}” may have, so read its log since {at}.")
         readers = sorted(each.id for release in self.authority.agents[row["agentId"]].board.state.releases.values() for each in release.actions.values()
                          if each.kind == "read" and source.get("type") in each.source_types and (spec is None or each.release == spec.release))
         if readers:
