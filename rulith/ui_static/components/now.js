@@ -47,7 +47,7 @@ function decision(row, now) {
 const reconciliation = (op, s, instance) => needs(`op${op.ordinal}`, "person", "Say whether this happened",
   h("p", {}, labelled(op), " was handed to a Worker and no answer came. It may have run, so it is not repeated."),
   quiet("Look at the system it acts on, then record what you found. ", when(op.since, s.now)),
-  h("div", { class: "row" }, toConsole("Reconcile in the Console", `#operation=${op.ordinal}`),
+  h("div", { class: "row" }, toConsole("Look into it in the Console", `#unknown/${encodeURIComponent(op.agentId)}/${op.ordinal}`),
     op.caseIds?.[0] && caseLink(s, instance, op.caseIds[0])));
 
 /** A decision that only its operation tells of (the list of decisions may be cut). */
