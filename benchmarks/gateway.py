@@ -41,7 +41,8 @@ from common import ROOT, Role, cpu_s, machine, median, options, percentile, repo
 HERE = Path(__file__).resolve().parent
 FACTS = 200
 QUERY_FACTS = (100, 1_000, 10_000)
-PARTS = ("calls", "query", "worker")
+PARTS = ("calls", "query", "worker", "long")
+PING_BAR_MS, GROWTH_BAR = 200, 1.1
 CALLERS = (1, 4, 16)
 CALLS_BAR, TIMES_BAR, CYCLES_BAR = 3_000, 2.0, 1_000
 SDK = "official MCP SDK"
@@ -181,16 +182,33 @@ def measure_query(folder: Path, archive: Path | None, *, warm_s: float, measure_
 
 
 def measure_memory(folder: Path, archive: Path | None, calls: int) -> tuple[float, float]:
-    """(resident MB after a tenth of the calls, after all of them); the Boards are as large at both moments."""
+    """(resident MB after half of the calls, after all of them); the Boards are as large at both moments."""
     gateway = GatewayRun(folder, CALLERS[-1], archive)
     weights: dict[str, float] = {}
     try:
         callers_say({"mode": "churn", "host": "127.0.0.1", "port": gateway.port, "agents": gateway.agents, "facts": FACTS, "warm_s": 0,
-                     "measure_s": 86_400, "calls": calls, "tell_at": calls // 10},
+                     "measure_s": 86_400, "calls": calls, "tell_at": calls // 2},
                     lambda what: weights.setdefault(what, resident_mb(gateway.role.pid) or 0.0))
     finally:
         gateway.stop()
     return weights["told"], weights["measured"]
+
+
+def measure_long(folder: Path, archive: Path | None) -> dict:
+    gateway = GatewayRun(folder, 5, archive)
+    try:
+        return callers_say({"mode": "long", "host": "127.0.0.1", "port": gateway.port, "agents": gateway.agents}, lambda what: None)
+    finally:
+        gateway.stop()
+
+
+def long_rows(runs: list[dict]) -> list[dict]:
+    worst = max(run["busy_ms"][-1] for run in runs)
+    return [row("a batch of 125,000 conclusions", median([run["took_s"] * 1000 for run in runs]), "ms"),
+            row("  pings of 4 others meanwhile, p50", median([percentile(run["busy_ms"], 0.5) for run in runs]), "ms", peer="before it",
+                peer_value=median([percentile(run["quiet_ms"], 0.5) for run in runs])),
+            row("  the longest of them", worst, "ms", peer="before it", peer_value=max(run["quiet_ms"][-1] for run in runs),
+                bar=f"<= {PING_BAR_MS}", ok=worst <= PING_BAR_MS)]
 
 
 def fsync_ms(folder: Path) -> float:
@@ -274,7 +292,7 @@ def main() -> int:
         not_measured.append(f"{SDK}: no Python with it; python3 -m venv .venv-mcp && .venv-mcp/bin/pip install mcp==2.3.0")
     base = Path(tempfile.mkdtemp(prefix="bench-", dir=chosen.dir))
     try:
-        ours, peers, queries, workers, counted = [], [], [], [], 0
+        ours, peers, queries, workers, longs, counted = [], [], [], [], [], 0
         for number in range(times):               # in turn, so that a busy minute meets both
             folder = base / str(number)
             for name in parts:
@@ -289,13 +307,16 @@ def main() -> int:
                 queries.append(measure_query(folder / "query", archive, **spans))
             if "worker" in parts:
                 workers.append(measure_worker(folder / "worker", archive, **spans))
+            if "long" in parts:
+                longs.append(measure_long(folder / "long", archive))
         one_fsync = fsync_ms(base)
         rows = [*(call_rows(ours, peers, counted) if ours else []), *(query_rows(queries) if queries else []),
-                *(worker_rows(workers) if workers else [])]
+                *(worker_rows(workers) if workers else []), *(long_rows(longs) if longs else [])]
         if chosen.memory:
             (base / "memory").mkdir()
             early, late = measure_memory(base / "memory", archive, chosen.memory)
-            rows.append(row(f"resident memory after {chosen.memory:,} calls", late, "MB", peer=f"after {chosen.memory // 10:,}", peer_value=early))
+            rows.append(row(f"resident memory after {chosen.memory:,} calls", late, "MB", peer=f"after {chosen.memory // 2:,}", peer_value=early,
+                            bar=f"<= {GROWTH_BAR:g} times", ok=late <= GROWTH_BAR * early))
         rows.append(row("one 4 KiB write's fsync on this disk, median", one_fsync, "ms"))
     finally:
         shutil.rmtree(base, ignore_errors=True)

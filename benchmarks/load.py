@@ -11,6 +11,7 @@ Modes   gateway  ApplyBatch asserting one new fact; view and strip read and chec
         query    QueryBoard of the open root's nodes, on a Board that does not change
         sdk      tools/call of a tool that stores nothing; its text checked
         worker   an Agent's Action held, and its Worker's Poll, ClaimWork and ReportWork
+        long     one Agent's batch of 125,000 conclusions, while all the others only ping
 """
 
 from __future__ import annotations
@@ -264,10 +265,46 @@ class WorkerCaller(McpCaller):
             raise Wrong(repr(body)[:500])
 
 
+async def run_long(order: dict) -> dict:
+    """What the others waited for a ping before the long batch, and while it ran."""
+    slow, *others = callers = [McpCaller(order, agent) for agent in order["agents"]]
+    for caller in callers:
+        await caller.open({"rulith/v3": {"heldCalls": 1}})
+        await caller.text("OpenCase", {"caseType": "exploration"})
+
+    def literal(predicate: str, a: object, b: object) -> dict:
+        return {"predicate": predicate, "args": {"a": a, "b": b}}
+
+    operations = [{"op": "add_axiom", "id": "one", "when": [literal("edge", "?x", "?y")], "then": [literal("path", "?x", "?y")]},
+                  {"op": "add_axiom", "id": "more", "when": [literal("path", "?x", "?y"), literal("edge", "?y", "?z")], "then": [literal("path", "?x", "?z")]},
+                  *({"op": "assert_fact", "predicate": "edge", "args": {"a": n, "b": n + 1}} for n in range(498))]
+    times: list[float] = []
+    is_over = False
+
+    async def ping(caller: McpCaller) -> None:
+        while not is_over:
+            started = time.perf_counter()
+            head, body = await caller._send("ping", {})
+            check_status(head, body, b"200")
+            times.append((time.perf_counter() - started) * 1000)
+            await asyncio.sleep(0.004)
+
+    pinging = [asyncio.ensure_future(ping(caller)) for caller in others]
+    await asyncio.sleep(1.0)
+    quiet, times[:] = list(times), []
+    started = time.perf_counter()
+    await slow.text("ApplyBatch", {"operations": operations})
+    took_s, busy, is_over = time.perf_counter() - started, list(times), True
+    await asyncio.gather(*pinging)
+    return {"quiet_ms": sorted(quiet), "busy_ms": sorted(busy), "took_s": took_s}
+
+
 CALLERS = {"gateway": BatchCaller, "churn": ChurnCaller, "query": QueryCaller, "sdk": SdkCaller, "worker": WorkerCaller}
 
 
 async def run(order: dict) -> dict:
+    if order["mode"] == "long":
+        return await run_long(order)
     callers = [CALLERS[order["mode"]](order, agent) for agent in order["agents"]]
     for caller in callers:
         await caller.start()

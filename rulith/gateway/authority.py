@@ -12,6 +12,7 @@ Source  the design's rules on ledgers and folds (D5, D7).
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
 from array import array
@@ -53,13 +54,19 @@ def _as_stored(command: dict) -> dict:
 
 
 def _quickly_switched(work: Callable[[], Outcome]) -> Outcome:
-    """Run `work` in a thread that gives way to the loop often."""
-    before = sys.getswitchinterval()
+    """Run `work` in a thread that gives way to the loop often; the cycle collector, which gives way to nobody, rests meanwhile."""
+    before, collecting = sys.getswitchinterval(), gc.isenabled()
     sys.setswitchinterval(SWITCH_S)
+    gc.disable()
     try:
         return work()
     finally:
         sys.setswitchinterval(before)
+        if collecting:
+            if gc.get_freeze_count() == 0:
+                gc.freeze()         # the pair makes everything old at once, unwalked
+                gc.unfreeze()
+            gc.enable()
 
 
 def _end(state: AgentState) -> None:
