@@ -9,6 +9,7 @@ from functools import cache
 from tests.conftest import ROOT
 
 TABLE = ROOT / "tests" / "gateway" / "surface_rows.json"
+HOP = ROOT / "tests" / "gateway" / "hop_rows.json"
 
 
 @cache
@@ -22,6 +23,12 @@ def test_every_row_of_the_surface_has_its_test():
     absent = {row: test for row, test in rows.items() if test.split("::")[1] not in names_in(test.split("::")[0])}
     assert not absent
     assert {row.split(" ")[0].split(".")[0] for row in rows} == {"1", "2", "3", "4", "5", "6", "7", "8", "12", "15"}
+
+
+def test_every_row_of_the_worker_hop_that_binds_the_gateway_has_its_test():
+    rows = json.loads(HOP.read_text("utf-8"))["rows"]
+    absent = {row: test for row, test in rows.items() if test.split("::")[1] not in names_in(test.split("::")[0])}
+    assert not absent
 
 
 def test_every_test_of_the_row_files_stands_in_the_table():

@@ -259,7 +259,32 @@ def test_a_receipt_over_the_inline_budget_is_refused(play, kit):
     play(lambda world: dispatched(story)(world, kit))
 
 
+def test_a_receipt_that_names_an_artifact_nobody_sent_is_refused_whole(play, kit):
+    async def story(world, host, worker, row, asked, case):
+        await worker.claim(row)
+        before = await board_facts(world, case)
+        answer = await worker.report(row, ok=True, result="", facts=kit.facts_for(row["tool"]), artifacts=[{"ref": "art_" + "a" * 32}])
+        assert answer["errorCode"] == "artifact_unavailable" and await board_facts(world, case) == before
+
+    play(lambda world: dispatched(story)(world, kit))
+
+
 # --- the line itself
+
+
+@pytest.mark.parametrize("spoil, code", [
+    (lambda tools: [{**tools[0], "id": f"acme.t{number}@1"} for number in range(129)], "too_many_tools"),
+    (lambda tools: [*tools, tools[0]], "tool_manifest_repeats_id"),
+    (lambda tools: [{**tools[0], "digest": "A" * 64}], "tool_descriptor_invalid"),
+])
+def test_an_offered_tool_list_that_is_none_is_refused(play, spoil, code):
+    async def story(world):
+        worker = world.worker()
+        worker.tools = spoil(worker.tools)
+        answer = await worker.poll()
+        assert answer["errorCode"] == code and "lease" not in answer and "payload" not in answer
+
+    play(story)
 
 
 def test_poll_admission_follows_the_table(play):
