@@ -19,6 +19,8 @@ from rulith.board.attempts import attempt
 from rulith.board.capability import DECISION_EXPIRES_S, type_of
 from rulith.board.cases import case_of_root, check_in_time, check_running, matching_atoms, writable_cases
 from rulith.board.constitution import BOARD_KIND, Proposal, Rest, judge, merged_decision
+from rulith.board.direct import Direct, direct_actions, permits_direct
+from rulith.board.profiles import Sight
 from rulith.board.proofs import proof_tree
 from rulith.board.release import ActionSpec
 from rulith.board.rests import MATCHES_MAX, rests_of, sources_of
@@ -32,6 +34,7 @@ BINDINGS_MAX = 50          # more ways than this are all "ambiguous"
 KNOWN_SHOWN = 20
 WHY_MAX = 200
 ROOT = "?root"
+PROFILE_NEXT = "An owner edits the Profile in the Console under Agents."
 
 
 @dataclass(frozen=True)
@@ -46,15 +49,24 @@ class Candidate:
 # --- naming ----------------------------------------------------------------------------
 
 
-def find_action(state: BoardState, name: object) -> ActionSpec:
-    """A Capability's Action by its full id, or one an Agent defined by name or node id."""
+def find_action(state: BoardState, name: object, policy: Policy | None = None, sight: Sight | None = None) -> ActionSpec:
+    """A Capability's Action by its full id, one an Agent defined by name or node id, or a direct one. What is hidden is unknown."""
     spec = state.actions.get(name) if isinstance(name, str) else None
-    if spec is not None:
+    if spec is not None and (sight is None or sight.action(spec)):
         return spec
     for each in state.agent_actions.values():
         if name in (each.id, each.spec.id):
+            if sight is not None and not sight.literals((*each.spec.preconditions, *each.spec.effects)):
+                raise Refused("not_authorized", act=f"Applying {name}", needs="a predicate that this Agent's Profile does not list", instead=PROFILE_NEXT)
             return each.spec
-    known = [*state.actions, *(each.spec.id for each in state.agent_actions.values())]
+    direct = direct_actions(state, policy) if policy is not None else {}
+    one = direct.get(name) if isinstance(name, str) else None
+    if one is not None and (sight is None or sight.action(one.spec)):
+        if one.problem:
+            raise Refused("needs_setup", action=name, problem=one.problem)
+        return one.spec
+    known = [*(each.id for each in state.actions.values() if sight is None or sight.action(each)), *(each.spec.id for each in state.agent_actions.values()),
+             *(name for name, each in direct.items() if sight is None or sight.action(each.spec))]
     raise Refused("unknown_action", action=name, known=", ".join(known[:KNOWN_SHOWN]) or "none is defined")
 
 
@@ -62,11 +74,13 @@ def is_agents_own(state: BoardState, spec: ActionSpec) -> bool:
     return state.actions.get(spec.id) is not spec
 
 
-def target_cases(state: BoardState, spec: ActionSpec, target: object, focus: Sequence[str], at: str) -> list[Case]:
+def target_cases(state: BoardState, spec: ActionSpec, target: object, focus: Sequence[str], at: str, sight: Sight | None = None) -> list[Case]:
     """The Cases an Action may be bound for: the target's own, else the running ones in focus.
 
     A Capability's Action is applied under its own Case Types only, an Agent's under the Case it was defined in.
     """
+    if target and sight is not None and not sight.case(case_of_root(state, target)):
+        raise Refused("not_found", what="root", name=target)
     found = [check_in_time(check_running(case_of_root(state, target)), at)] if target else writable_cases(state, focus, at)
     own = [case for case in found if _belongs(state, spec, case)]
     if not own:
@@ -76,6 +90,8 @@ def target_cases(state: BoardState, spec: ActionSpec, target: object, focus: Seq
 
 
 def _belongs(state: BoardState, spec: ActionSpec, case: Case) -> bool:
+    if spec.direct:
+        return permits_direct(state, case)
     if spec.release:
         return case.release is not None and case.release["digest"] == spec.release
     return any(each.spec is spec and each.case_id == case.case_id for each in state.agent_actions.values())
@@ -121,7 +137,7 @@ def _fits(value: object, kind: str) -> bool:
 def candidates(state: BoardState, spec: ActionSpec, cases: Sequence[Case], args: Mapping[str, Scalar]) -> list[Candidate]:
     """Every distinct way to bind `spec` for these Cases under the stated arguments, at most BINDINGS_MAX."""
     given = {f"?{name}": value for name, value in args.items()}
-    names = list(spec.params) if spec.release else sorted(
+    names = list(spec.params) if spec.release or spec.direct else sorted(
         {variable[1:] for literal in spec.preconditions for variable in literal.variables()} - {ROOT[1:]})
     found, seen = [], set()
     for case in cases:
@@ -139,8 +155,8 @@ def candidates(state: BoardState, spec: ActionSpec, cases: Sequence[Case], args:
     return found
 
 
-def unmet(state: BoardState, spec: ActionSpec, case: Case, args: Mapping[str, Scalar]) -> str:
-    """Why `spec` does not bind for `case`: the first precondition, as written, that leaves no way."""
+def unmet(state: BoardState, spec: ActionSpec, case: Case, args: Mapping[str, Scalar], sight: Sight | None = None) -> str:
+    """Why `spec` does not bind for `case`: the first precondition, as written, that leaves no way. No value that `sight` hides is in it."""
     given: dict[str, Scalar] = {ROOT: case.root, **{f"?{name}": value for name, value in args.items()}}
     body: list[Literal] = []
     for literal in [*(each for each in spec.preconditions if joins(each)),
@@ -148,6 +164,8 @@ def unmet(state: BoardState, spec: ActionSpec, case: Case, args: Mapping[str, Sc
         best = next(iter(state.program.solve(body, given, limit=1)), given) if body else given
         body.append(literal)
         if next(iter(state.program.solve(body, given, limit=1)), None) is None:
+            if sight is not None:
+                return _unmet_seen(literal, body[:-1], best, given, sight)
             shown = literal.under(best)
             if literal.naf:
                 there = next(matching_atoms(state, Literal(shown.predicate, shown.args, shown.negated)), None)
@@ -157,14 +175,31 @@ def unmet(state: BoardState, spec: ActionSpec, case: Case, args: Mapping[str, Sc
     return f"{', '.join(missing)} is bound by no precondition and was not given" if missing else "its arguments fit no fact"
 
 
-def choose(state: BoardState, spec: ActionSpec, target: object, focus: Sequence[str], args: Mapping[str, Scalar], at: str) -> Candidate:
-    cases = target_cases(state, spec, target, focus, at)
+def _unmet_seen(literal: Literal, before: Sequence[Literal], best: Mapping, given: Mapping, sight: Sight) -> str:
+    if not sight.predicate(literal.predicate):
+        return "what it lacks is withheld from this Agent"
+    known = {**given, **shown_bindings(before, best, sight)}
+    return f"{literal.under(known).text()} {'is not so' if literal.naf else 'does not hold'}"
+
+
+def shown_bindings(body: Sequence[Literal], bindings: Mapping[str, Scalar], sight: Sight) -> dict[str, Scalar]:
+    """The bindings that a visible fact shows."""
+    found: dict[str, Scalar] = {}
+    for literal in body:
+        if joins(literal) and any(map(sight.fact, sight.state.program.matching(literal.under(bindings)))):
+            found.update((variable, bindings[variable]) for variable in literal.variables() if variable in bindings)
+    return found
+
+
+def choose(state: BoardState, spec: ActionSpec, target: object, focus: Sequence[str], args: Mapping[str, Scalar], at: str,
+           sight: Sight | None = None) -> Candidate:
+    cases = target_cases(state, spec, target, focus, at, sight)
     found = candidates(state, spec, cases, args)
     if len(found) == 1:
         return found[0]
     if found:
         raise Refused("ambiguous_action", action=spec.id, count=f"{len(found)} or more" if len(found) >= BINDINGS_MAX else len(found))
-    raise Refused("precondition_not_met", action=spec.id, problem=unmet(state, spec, cases[0], args))
+    raise Refused("precondition_not_met", action=spec.id, problem=unmet(state, spec, cases[0], args, sight))
 
 
 # --- Sources and Tools -----------------------------------------------------------------
@@ -254,16 +289,21 @@ def select_source(spec: ActionSpec, name: str | None, policy: Policy) -> Source 
 
 
 def plan(state: BoardState, action: object, args: object, target: object, policy: Policy,
-         focus: Sequence[str], at: str) -> BoardPlan | ExternalPlan:
-    """The one way this Action may be applied now. Raises Refused where there is none or more than one."""
-    spec = find_action(state, action)
+         focus: Sequence[str], at: str, sight: Sight | None = None) -> BoardPlan | ExternalPlan:
+    """The one way this Action may be applied now. Raises Refused where there is none or more than one.
+
+    sight  what the Agent may see: an Action that it hides is unknown, and no refusal tells what it hides
+    """
+    spec = find_action(state, action, policy, sight)
     stated, source_name = read_args(spec, args if args is not None else {})
     if not spec.is_external:
         if source_name is not None:
             raise Refused("invalid_params", action=spec.id, problem="it is a Board Action and takes no Source", expected="no `source`")
-        chosen = choose(state, spec, target, focus, stated, at)
+        chosen = choose(state, spec, target, focus, stated, at, sight)
+        if sight is not None and is_agents_own(state, spec) and not all(map(sight.fact, premise_atoms(state, spec, chosen))):
+            raise Refused("precondition_not_met", action=spec.id, problem="what it would rest on is withheld from this Agent")
         return BoardPlan(spec.id, chosen.args, chosen.case.root, (chosen.case.case_id,))
-    chosen = choose(state, spec, target, focus, stated, at)
+    chosen = choose(state, spec, target, focus, stated, at, sight)
     source = select_source(spec, source_name, policy)
     rests = rests_of(state, chosen.case, premise_atoms(state, spec, chosen), typed_arguments(spec, chosen))
     kinds = govern(state, spec, chosen, rests, op="ApplyAction", source=source.name if source is not None else "")
@@ -376,7 +416,8 @@ def apply_board_action(state: BoardState, command: Mapping, at: str, draw, op: s
 # --- rows of the view ------------------------------------------------------------------
 
 
-def action_row(state: BoardState, spec: ActionSpec, running: Sequence[Case], paused: bool, expired: bool, policy: Policy) -> dict:
+def action_row(state: BoardState, spec: ActionSpec, running: Sequence[Case], paused: bool, expired: bool, policy: Policy,
+               sight: Sight | None = None) -> dict:
     """One row of the view's `actions`: readiness now, candidates for the focused Cases."""
     cases = [case for case in running if _belongs(state, spec, case)]
     sources = [source.name for source in usable_sources(spec, policy)] if spec.is_external else []
@@ -387,8 +428,8 @@ def action_row(state: BoardState, spec: ActionSpec, running: Sequence[Case], pau
         row.update(status="blocked", reason="case_paused")
     elif problem is not None:
         row.update(status="blocked", reason="needs_setup", needs=problem[:WHY_MAX])
-    elif not found:
-        why = unmet(state, spec, cases[0], {}) if cases else "its Case is past its deadline" if expired else "no running Case is in focus"
+    elif not found and not (spec.direct and cases):
+        why = unmet(state, spec, cases[0], {}, sight) if cases else "its Case is past its deadline" if expired else "no running Case is in focus"
         row.update(status="blocked", reason="rule", why=why[:WHY_MAX])
     else:
         waits = ["decision"] if spec.decision else []
@@ -396,12 +437,18 @@ def action_row(state: BoardState, spec: ActionSpec, running: Sequence[Case], pau
             waits.append("worker_offline")
         if waits:
             row["waits"] = waits
+    candidate_rows = _candidates_shown(spec, found, sight) if sight is not None else [_candidate_row(spec, each) for each in found[:CANDIDATES_SHOWN]]
     row.update(description=spec.description, params=dict(spec.params), sources=sources,
-               candidates=[_candidate_row(spec, each) for each in found[:CANDIDATES_SHOWN]],
-               candidateCount=len(found))
+               candidates=candidate_rows[:CANDIDATES_SHOWN], candidateCount=len(found) if sight is None else len(candidate_rows))
     if spec.decision:
         row["decision"] = spec.decision["kind"]
     return row
+
+
+def direct_row(state: BoardState, direct: Direct, running: Sequence[Case], paused: bool, expired: bool, policy: Policy) -> dict:
+    if direct.problem:
+        return {"action": direct.spec.id, "status": "blocked", "reason": "duplicate_name", "description": direct.spec.description}
+    return action_row(state, direct.spec, running, paused, expired, policy)
 
 
 def _candidate_row(spec: ActionSpec, candidate: Candidate) -> dict:
@@ -411,6 +458,21 @@ def _candidate_row(spec: ActionSpec, candidate: Candidate) -> dict:
     found = {"args": args, "target": candidate.case.root}
     tried = attempt(candidate.case, spec.id, args)
     return {**found, "tried": dict(tried)} if tried is not None else found
+
+
+def _candidates_shown(spec: ActionSpec, found: Sequence[Candidate], sight: Sight) -> list[dict]:
+    """Each way once, of its arguments those that a visible fact shows; law binds the others."""
+    rows: dict[str, dict] = {}
+    for each in found:
+        known = shown_bindings(spec.preconditions, each.bindings, sight)
+        row = _candidate_row(spec, each)
+        args = {name: value for name, value in row["args"].items() if f"?{name}" in known}
+        if args != row["args"]:
+            row = {"args": args, "target": row["target"], "withheld": True}
+        elif "tried" in row:
+            row["tried"] = {name: value for name, value in row["tried"].items() if name != "reason"}
+        rows.setdefault(canonical_text(row), row)
+    return list(rows.values())
 
 
 def _is_online(spec: ActionSpec, source: Source, policy: Policy) -> bool:

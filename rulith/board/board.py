@@ -19,13 +19,15 @@ from sys import intern
 from rulith.base.canonical import canonical_text, digest, sha256_hex
 from rulith.base.errors import Refused
 from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_QUERY_MAX, VIEW_NODES_WRITE_MAX
-from rulith.board import actions, attempts, cases, proofs, receipts
+from rulith.board import actions, attempts, cases, disclosure, proofs, receipts
 from rulith.board.batch import Batch, refresh_aggregates
 from rulith.board.capability_check import law_rules, read_release
 from rulith.board.constitution import read_constitution
 from rulith.board.gaps import nearest, suppliers, total_lacks
 from rulith.board.gates import reported_facts
 from rulith.board.machine import Machine, members
+from rulith.board.operations import Operation
+from rulith.board.profiles import Profile, withheld_ordinals
 from rulith.board.release import Release
 from rulith.board.shapes import BoardPlan, ExternalPlan, Mint, Policy, Source, weaker
 from rulith.board.state import ATTESTED, CLOSED, BoardState, Case, Fact, RuleInfo
@@ -327,26 +329,52 @@ class Board(Machine):
 
         at  judges deadlines; without it none has passed
         """
-        return actions.plan(self.state, action, args, target, policy, focus, at)
+        sight = self.viewer.sight(policy.profile)
+        try:
+            return actions.plan(self.state, action, args, target, policy, focus, at, sight)
+        except Refused as refusal:
+            if refusal.code != "governance_rejected":      # the others tell what this Agent may see and no more
+                raise
+            raise disclosure.shielded(self.state, sight, refusal) from None
 
-    def view(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, *, nodes_max: int = VIEW_NODES_WRITE_MAX,
+    def view(self, profile: Profile | None, focus: Sequence[str], policy: Policy, *, nodes_max: int = VIEW_NODES_WRITE_MAX,
              bytes_max: int | None = VIEW_BYTES_WRITE_MAX, first: Sequence[str] = (),
              directory_max: int | None = None, at: str = "") -> dict:
         """The Board View for these focused Case ids; `first` is Outcome.changed, shown before everything else; `at` judges deadlines."""
         return self.viewer.view(profile, focus, policy, nodes_max=nodes_max, bytes_max=bytes_max, first=first,
                                 directory_max=directory_max, at=at)
 
-    def query(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, arguments: Mapping, *,
+    def query(self, profile: Profile | None, focus: Sequence[str], policy: Policy, arguments: Mapping, *,
               nodes_max: int = VIEW_NODES_QUERY_MAX, at: str = "") -> dict:
         """The view that QueryBoard's arguments ask for; a Case's history where `include` says so."""
         if arguments.get("include") == ["caseHistory"]:
             root = arguments["selector"]["roots"][0]
-            history = self.case_history(root, limit=arguments.get("limit", HISTORY_ROWS_DEFAULT),
+            history = self.case_history(root, profile=profile, limit=arguments.get("limit", HISTORY_ROWS_DEFAULT),
                                         offset=arguments.get("historyOffset", 0), version=arguments.get("historyVersion"))
             return {"caseHistory": history}
         return self.viewer.query(profile, focus, policy, arguments, nodes_max=nodes_max, at=at)
 
-    def case_detail(self, case_id: str, policy: Policy = Policy(), profile: Mapping | None = None, *,
+    def check_sight(self, profile: Profile | None, command: Mapping) -> None:
+        """Raises Refused where a command of an Agent reaches for what its Profile hides; what it may not see is unknown to it."""
+        disclosure.check(self.state, self.viewer.sight(profile), command)
+
+    def shielded(self, profile: Profile | None, refusal: Refused) -> Refused:
+        """The refusal of a command without what the Profile hides."""
+        return disclosure.shielded(self.state, self.viewer.sight(profile), refusal)
+
+    def shown_result(self, profile: Profile | None, result: dict) -> dict:
+        """What a command answered without what the Profile hides."""
+        return disclosure.shown_result(self.state, self.viewer.sight(profile), result)
+
+    def withheld(self, profile: Profile | None, operations: Sequence[Operation]) -> frozenset[int]:
+        """The ordinals whose outcome the Profile withholds now."""
+        return withheld_ordinals(self.viewer.sight(profile), operations)
+
+    def visible_cases(self, profile: Profile | None, case_ids: Sequence[str]) -> list[str]:
+        sight = self.viewer.sight(profile)
+        return [each for each in case_ids if sight is None or sight.case_id(each)]
+
+    def case_detail(self, case_id: str, policy: Policy = Policy(), profile: Profile | None = None, *,
                     nodes_max: int = VIEW_NODES_QUERY_MAX) -> dict:
         case = self.state.cases.get(case_id)
         closing = self._closing(case) if case is not None and case.status == CLOSED else None
@@ -358,11 +386,19 @@ class Board(Machine):
             return None
         return case.closing if case.closing is not None else self._recall(case.case_id)
 
-    def proof(self, node: str | Mapping, case_id: str | None = None) -> dict:
+    def proof(self, node: str | Mapping, case_id: str | None = None, profile: Profile | None = None) -> dict:
         """The proof tree of a node id or an atom, of closed Cases too. Raises Refused not_found.
 
         case_id  the Case it was seen in; without it, only the latest closed Cases and the one the id names are searched
+        profile  as an Agent under it may read the proof: what it hides stands there as withheld
         """
+        tree, sight = self._proof(node, case_id), self.viewer.sight(profile)
+        shown = tree if sight is None else sight.proof(tree)
+        if shown is None:
+            raise Refused("not_found", what="fact", name=node if isinstance(node, str) else tree["id"])
+        return shown
+
+    def _proof(self, node: str | Mapping, case_id: str | None) -> dict:
         atom = self._atom(node)
         if atom is not None and self.state.program.holds(atom):
             case_id = self.case_of_root(str(atom.arguments["node"])) if atom.predicate == ACCEPTANCE_MET else None
@@ -448,14 +484,15 @@ class Board(Machine):
     def closure_digest(self) -> str:
         return self.state.program.closure_digest()
 
-    def case_history(self, root: str, *, limit: int = HISTORY_ROWS_DEFAULT, offset: int = 0, version: str | None = None) -> dict:
+    def case_history(self, root: str, *, profile: Profile | None = None, limit: int = HISTORY_ROWS_DEFAULT, offset: int = 0, version: str | None = None) -> dict:
         """What a Case held when it closed, by pages. Raises Refused stale_revision for another history's version."""
         case_id = self.state.roots.get(root)
         case = self.state.cases.get(case_id) if case_id is not None else None
-        closing = self._closing(case) if case is not None else None
+        sight = self.viewer.sight(profile)
+        closing = self._closing(case) if case is not None and (sight is None or sight.case(case)) else None
         if closing is None:
             return {"root": root, "status": "unavailable"}
-        facts = closing["facts"]
+        facts = closing["facts"] if sight is None else sight.closed_facts(closing)
         current = "history:" + sha256_hex(digest({"case": case.case_id, "closedAt": case.closed_at,
                                                   "facts": [fact["id"] for fact in facts]}).encode())
         if (version is not None and version != current) or (offset and version is None):

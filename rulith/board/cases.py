@@ -24,7 +24,7 @@ from rulith.board.state import ATTESTED, CLOSED, EXPLORATION, LAW, NO_ATTEMPTS, 
 from rulith.board.terminal import check_terminal
 from rulith.board.words import (ACCEPTANCE, ACCEPTANCE_MET, CASE_CONTEXT, CASE_KEY, EXPLORATION_COMPLETED, GOAL_NODE,
                                 ROOT, SUBGOAL_OF)
-from rulith.rules.terms import Atom, Scalar, is_variable, normalise
+from rulith.rules.terms import BLANKS, Atom, Scalar, is_variable, normalise
 
 DISPOSITIONS = ("completed", "cancelled", "failed", "abandoned", "superseded")
 HOLDS = ("operator", "policy")
@@ -33,6 +33,7 @@ HISTORY_FACTS_MAX = 2_000       # facts kept of one closed Case
 REASON_MAX = 500
 KEY_TEXT_MAX = 256              # a business key names a thing; it is listed in every view
 CLOSINGS_KEPT = 8               # latest closed Cases whose details stay in memory; a receipt holds them for good
+BECAUSE = " because of "        # in what a leaf lacks: the premise that limits it follows
 OPEN_CASES_MAX = 1_000          # per Board; each open Case takes part in every closure
 
 
@@ -61,7 +62,7 @@ def read_business_key(case_type: CaseType, given: object) -> dict[str, Scalar]:
         value = given[name]
         if not type_fits(value, kind) or (kind == "string" and not isinstance(value, str)):
             raise bad(f"{name} is not {a_type(kind)}")
-        if isinstance(value, str) and (is_variable(value) or not value.strip()):
+        if isinstance(value, str) and (is_variable(value) or not value.strip(BLANKS)):
             raise bad(f"{name} is {value!r}, which names nothing")
         if isinstance(value, str) and len(value) > KEY_TEXT_MAX:
             raise bad(f"{name} is longer than {KEY_TEXT_MAX} characters")
@@ -267,7 +268,7 @@ def _task_leaf(state: BoardState, case: Case, case_type: CaseType, task) -> dict
     elif proof is None and (not ground.law_only or agents_reach(state, atom.predicate)):
         row["lacks"] = "its derivation uses a rule of the Agent, and only the Capability's own rules count"
     elif TIER_RANK[ground.tier] > TIER_RANK[case_type.floor]:
-        row["lacks"] = (f"it is derived, but only {ground.tier} because of {ground.witness.text()}; "
+        row["lacks"] = (f"it is derived, but only {ground.tier}{BECAUSE}{ground.witness.text()}; "
                         f"the contract's floor is {case_type.floor}")
     else:
         row["met"] = True
@@ -341,7 +342,7 @@ def close_case(state: BoardState, command: Mapping, at: str, draw: Mint) -> dict
     certified = is_certified(rows)
     if disposition == "completed" and not certified:
         raise Refused("case_not_certified", root=case.root, problem=uncertified_text(case, rows))
-    if disposition != "completed" and not (isinstance(reason, str) and reason.strip()):
+    if disposition != "completed" and not (isinstance(reason, str) and reason.strip(BLANKS)):
         raise Refused("bad_command", problem=f"Closing as {disposition} needs a reason")
     if case.is_exploration and certified:
         state.add_fact(Fact(draw("f_"), Atom.of(EXPLORATION_COMPLETED, {"case_id": case.case_id}), LAW, "verified",

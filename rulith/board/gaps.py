@@ -13,11 +13,13 @@ from dataclasses import replace
 from rulith.base.limits import INTEGER_MAX
 from rulith.board.actions import usable_sources
 from rulith.board.capability_check import acceptance_rule_id
+from rulith.board.profiles import Sight
 from rulith.board.shapes import Policy
 from rulith.board.state import BoardState, Case
 from rulith.board.totals import lack
 from rulith.board.words import ACCEPTANCE_MET, is_board_word
 from rulith.rules.proofs import Lack, Missing
+from rulith.rules.safety import joins
 from rulith.rules.terms import Literal, is_variable
 
 WHY_DEPTH = 8
@@ -28,8 +30,8 @@ GAPS_MAX = 32
 SIGNS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "pow": "^"}
 
 
-def case_gaps(state: BoardState, case: Case, leaves: list[dict], policy: Policy) -> list[dict]:
-    """One gap per unmet leaf, the nearest reason first."""
+def case_gaps(state: BoardState, case: Case, leaves: list[dict], policy: Policy, sight: Sight | None = None) -> list[dict]:
+    """One gap per unmet leaf, the nearest reason first. One that would tell of what `sight` hides says only that."""
     found = []
     for leaf in leaves:
         if leaf["met"]:
@@ -39,7 +41,7 @@ def case_gaps(state: BoardState, case: Case, leaves: list[dict], policy: Policy)
             found.append({**gap, "kind": "leaf_gap", "text": f"{leaf['goal']}: {leaf['lacks']}"[:TEXT_MAX]})
             continue
         for wanted in _wanted(state, case, leaf):
-            found.append({**gap, **_why(state, leaf["goal"], wanted, _own_rule(state, case, leaf), policy)})
+            found.append({**gap, **_why(state, leaf["goal"], wanted, _own_rule(state, case, leaf), policy, sight)})
     return found[:GAPS_MAX]
 
 
@@ -60,8 +62,10 @@ def _wanted(state: BoardState, case: Case, leaf: Mapping) -> list[Literal]:
     return [literal for literal in goal.desired if next(state.program.solve([literal], limit=1), None) is None] or list(goal.desired[:1])
 
 
-def _why(state: BoardState, goal: str, wanted: Literal, rule_id: str | None, policy: Policy) -> dict:
+def _why(state: BoardState, goal: str, wanted: Literal, rule_id: str | None, policy: Policy, sight: Sight | None) -> dict:
     lacks = state.program.why_not(wanted, WHY_DEPTH, rule_id)
+    if sight is not None and not (sight.predicate(wanted.predicate) and all(_may_tell(sight, each) for each in _walk([*lacks, *total_lacks(state, wanted)]))):
+        return {"kind": "leaf_gap", "text": f"{goal}: what it lacks is withheld from this Agent"[:TEXT_MAX]}
     inexact = next(((lack, missing) for lack in _walk(lacks) for missing in lack.missing
                     if missing.reason == "arithmetic_exact"), None)
     if inexact is not None:
@@ -73,6 +77,7 @@ def _why(state: BoardState, goal: str, wanted: Literal, rule_id: str | None, pol
     if not missing:
         return {"kind": "leaf_gap", "text": f"{goal}: no rule concludes {wanted.text()}"[:TEXT_MAX], "missing": [wanted.text()]}
     via, needs_source = suppliers(state, missing, policy)
+    via = via if sight is None else [name for name in via if name not in state.actions or sight.action(state.actions[name])]
     gap = {"kind": "bridge_needs_source" if needs_source else "leaf_gap",
            "text": f"{goal}: {'; '.join(_lack_text(each) for each in missing[:MISSING_SHOWN])}"[:TEXT_MAX],
            "missing": [each.literal.text()[:MISSING_TEXT_MAX] for each in missing[:MISSING_SHOWN]]}
@@ -81,6 +86,11 @@ def _why(state: BoardState, goal: str, wanted: Literal, rule_id: str | None, pol
     if via:
         gap["via"] = via
     return gap
+
+
+def _may_tell(sight: Sight, lack: Lack) -> bool:
+    """Whether nothing that a lack was bound by, or misses, is hidden."""
+    return all(sight.facts(each) for each in lack.satisfied if joins(each)) and sight.literals(each.literal for each in lack.missing)
 
 
 def total_lacks(state: BoardState, wanted: Literal) -> list[Lack]:

@@ -93,6 +93,7 @@ class Operation:
     delivered: tuple[str, ...] = ()
     acknowledged_at: str = ""
     steps: tuple[tuple[str, str], ...] = ()
+    profile: Mapping | None = None         # what its Agent could see when it was admitted; None: everything
 
     @property
     def is_settled(self) -> bool:
@@ -157,14 +158,20 @@ def _after(last: str, at: str) -> str:
     return stamp((round(seconds_of(last) * 1000) + 1.5) / 1000)
 
 
-def _strip_row(each: Operation, in_full: bool, withheld: bool, view: Mapping | None, encode: Callable[[object], str]) -> dict:
+def label_of(each: Operation, withheld: bool) -> str:
+    """A label names what its call was about; where that is withheld, only the tool."""
+    return each.tool if withheld else each.label
+
+
+def _strip_row(each: Operation, in_full: bool, withheld: bool, view: Mapping | None, encode: Callable[[object], str],
+               shown: Callable[[dict], dict] = dict) -> dict:
     """One row of the model-visible list; with `in_full` a settled write's recorded result joined to `view`."""
-    row: dict = {"tool": each.tool, "label": each.label, "state": each.public_state}
+    row: dict = {"tool": each.tool, "label": label_of(each, withheld), "state": each.public_state}
     if each.stage:
         row["stage"] = each.stage
     if each.state == WAITING:
         row["decision"] = str(each.decision["kind"])[:DECISION_MAX]
-    if each.state == NEEDS_PERSON and each.reason:
+    if each.state == NEEDS_PERSON and each.reason and not withheld:
         row["reason"] = each.reason
     row["at"], row["since"] = each.at, each.since
     if each.is_settled and withheld:
@@ -173,7 +180,11 @@ def _strip_row(each: Operation, in_full: bool, withheld: bool, view: Mapping | N
         if each.state == REFUSED:
             row["reason"] = each.reason
         if in_full and each.result is not None and each.is_write:
-            body = {**each.result, "view": view} if view is not None else dict(each.result)
+            body = dict(each.result)
+            if isinstance(body.get("result"), dict):
+                body["result"] = shown(body["result"])
+            if view is not None:
+                body["view"] = view
             row["result"] = {"content": [{"type": "text", "text": encode(body)}], "isError": not each.result.get("accepted", False)}
         else:
             row["summary"] = each.summary
@@ -184,7 +195,7 @@ class Operations(Machine):
     """The operations of one Agent; see the package docstring for the commands."""
 
     COMMANDS = {
-        "admit": ("_admit", *members("tool label session caseIds", "plan decision settled")),
+        "admit": ("_admit", *members("tool label session caseIds", "plan decision settled profile")),
         "decide": ("_decide", *members("ordinal verdict", "reason result summary")),
         "dispatch": ("_dispatch", *members("ordinal connectionId workerId generation requestDigest", "grant")),
         "claim": ("_claim", *members("ordinal connectionId workerId generation")),
@@ -228,7 +239,7 @@ class Operations(Machine):
         state = ADMITTED if plan is None else WAITING if decision is not None else READY
         operation = _with(_BLANK, ordinal=ordinal, tool=tool, label=command["label"][:LABEL_MAX], session=command["session"],
                           case_ids=tuple(command["caseIds"]), at=at, since=at, state=state, plan=plan, decision=decision,
-                          invocation=draw("inv_") if plan is not None else "", steps=((state, at),))
+                          invocation=draw("inv_") if plan is not None else "", steps=((state, at),), profile=command.get("profile"))
         self.journal.set(self, "unresolved_ordinal", ordinal)
         self._put(operation)
         if settled is not None:
@@ -410,14 +421,14 @@ class Operations(Machine):
                   and found.claim["generation"] < generation)
         return [found] if wanted else []
 
-    def gate(self, session: str, tool: str) -> Refused | None:
+    def gate(self, session: str, tool: str, withheld: frozenset[int] = frozenset()) -> Refused | None:
         """The refusal that stands in the way of this call, or None. QueryBoard is never asked here."""
         running = self.unresolved()
         if running is not None:
-            return Refused("operation_running", label=running.label, state=running.public_state)
+            return Refused("operation_running", label=label_of(running, running.ordinal in withheld), state=running.public_state)
         settled = self.operations.get(self.settled_write)
         if tool in WRITES and settled is not None and not settled.acknowledged_at and session not in settled.delivered:
-            return Refused("previous_result_undelivered", label=settled.label)
+            return Refused("previous_result_undelivered", label=label_of(settled, settled.ordinal in withheld))
         return None
 
     def needs_acknowledgement(self, session: str) -> bool:
@@ -441,7 +452,8 @@ class Operations(Machine):
         shown = settled is not None and not settled.acknowledged_at and settled.ordinal != own
         return settled.ordinal if shown else None
 
-    def _listed(self, at: str) -> list[Operation]:
+    def listed(self, at: str) -> list[Operation]:
+        """The operations that a strip written at this moment tells of, newest first."""
         listed = self._newest(LATEST_ROWS)
         oldest = listed[-1].ordinal if listed else 0
         settled = self.operations.get(self.settled_write)
@@ -456,23 +468,24 @@ class Operations(Machine):
         return (listed + sorted(extras, key=lambda each: -each.ordinal))[:STRIP_ROWS_MAX]
 
     def strip(self, *, at: str, own: int | None = None, view: Mapping | None = None,
-              withheld: frozenset[int] = frozenset(), encode=None) -> list[dict]:
+              withheld: frozenset[int] = frozenset(), encode=None, show: Callable[[dict], dict] = dict) -> list[dict]:
         """The model-visible list, newest first.
 
         own       the call being answered: its entry says `summary`, never `result`
         view      joined to the recorded result that is shown in full
         withheld  ordinals whose content the Agent's Profile hides now
         encode    object -> JSON text for the recorded result's content
+        show      what of a recorded result is shown
         """
         shown = self.delivers(own=own)
-        return [_strip_row(each, each.ordinal == shown, each.ordinal in withheld, view, encode) for each in self._listed(at)]
+        return [_strip_row(each, each.ordinal == shown, each.ordinal in withheld, view, encode, show) for each in self.listed(at)]
 
     def strip_text(self, *, at: str, encode: Callable[[object], str], own: int | None = None, view: Mapping | None = None) -> str:
         """`strip` as JSON text; the row of an operation that did not move is not written again."""
         shown, texts, known = self.delivers(own=own), [], self._texts
         if len(known) > TEXTS_KEPT_MAX:
             known.clear()
-        for each in self._listed(at):
+        for each in self.listed(at):
             if each.ordinal == shown:
                 texts.append(encode(_strip_row(each, True, False, view, encode)))
                 continue
@@ -482,11 +495,11 @@ class Operations(Machine):
             texts.append(found[1])
         return f"[{','.join(texts)}]"
 
-    def state_form(self, *, at: str) -> list[dict]:
+    def state_form(self, *, at: str, withheld: frozenset[int] = frozenset()) -> list[dict]:
         """The host-only list with ordinals; states only, no content."""
         rows = []
-        for each in self._listed(at):
-            row = {"ordinal": each.ordinal, "tool": each.tool, "label": each.label, "state": each.public_state}
+        for each in self.listed(at):
+            row = {"ordinal": each.ordinal, "tool": each.tool, "label": label_of(each, each.ordinal in withheld), "state": each.public_state}
             if each.stage:
                 row["stage"] = each.stage
             rows.append({**row, "at": each.at, "since": each.since})

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from rulith.base.canonical import canonical_text
 from rulith.base.clock import seconds_of, stamp
@@ -22,6 +23,7 @@ from rulith.board.constitution import read_constitution
 from rulith.board.machine import Machine, members
 from rulith.board.people import (FIRST_NAME, GATEWAY, INVITATION, ONESELF, OPERATOR, OWNER, PEOPLE_AUTHORITY, PEOPLE_COMMANDS, ROLES,
                                  SETUP_CODE, PeopleLaw, judge_person)
+from rulith.board.profiles import Profile
 from rulith.board.shapes import TIERS, Mint, Policy, Source, ToolLock
 
 DECISIONS_KEPT = 128              # of closed Cases
@@ -32,7 +34,7 @@ SOURCE_TYPES = ("db", "file", "http", "mcp", "sensor", "compute", "human")
 AUTHORITY = {
     "add_agent": OWNER, "replace_agent_token": OWNER, "revoke_agent_token": OWNER, "remove_agent": OWNER,
     "add_connection": OWNER, "replace_connection_key": OWNER, "isolate": OPERATOR,
-    "add_source": OWNER, "remove_source": OWNER, "lock_tool": OWNER, "unlock_tool": OWNER,
+    "add_source": OWNER, "remove_source": OWNER, "lock_tool": OWNER, "unlock_tool": OWNER, "waive_decision": OWNER, "set_profile": OWNER,
     "install_release": OWNER, "install_constitution": OWNER, "set_device_grant": GATEWAY,
     "restored": GATEWAY, "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
     "decide": OPERATOR, "reconcile": OPERATOR, "close_case": OPERATOR, "pause_case": OPERATOR, "lift_hold": OPERATOR,
@@ -73,6 +75,8 @@ class Registry(Machine, PeopleLaw):
         add_connection {id, name, agentId, keyHash}      replace_connection_key {id, keyHash}
         add_source {name, type, access, connectionId, tier, attests}                     remove_source {name}
         lock_tool {connectionId, toolId, digest, descriptor}     unlock_tool {connectionId, toolId}
+        waive_decision {connectionId, toolId, digest, waived}     whether the Tool of this lock acts directly without a decision
+        set_profile {id, profile}             what the Agent may see (profiles.py); {} for everything
         install_release {id, version, digest, title?, agents?}
         install_constitution {constitution, digest} -> {version, digest}      in place of the one in force
         set_device_grant {hash}
@@ -104,6 +108,8 @@ class Registry(Machine, PeopleLaw):
         "remove_source": ("_remove_source", *members("name authority")),
         "lock_tool": ("_lock_tool", *members("connectionId toolId digest descriptor authority")),
         "unlock_tool": ("_unlock_tool", *members("connectionId toolId authority")),
+        "waive_decision": ("_waive_decision", *members("connectionId toolId digest waived authority")),
+        "set_profile": ("_set_profile", *members("id profile authority")),
         "install_release": ("_install_release", *members("id version digest authority", "title agents")),
         "install_constitution": ("_install_constitution", *members("constitution digest authority")),
         "set_device_grant": ("_set_device_grant", *members("hash authority")),
@@ -126,6 +132,7 @@ class Registry(Machine, PeopleLaw):
         self.connections: dict[str, dict] = {}     # id -> {id, name, agentId, keyHash, fence: {workerId, generation}}
         self.sources: dict[str, Source] = {}
         self.locks: dict[tuple[str, str], ToolLock] = {}
+        self.profiles: dict[str, Profile] = {}     # by Agent; without one it sees its whole Board
         self.releases: dict[str, dict] = {}        # Capability id -> its current Release {id, version, digest, ...}
         self.constitution: dict | None = None      # the one in force {version, title, digest, document, by, at}
         self.decisions: dict[str, dict] = {}
@@ -204,6 +211,8 @@ class Registry(Machine, PeopleLaw):
         agent = self.agent(command["id"])
         self._void_token(agent)
         self.journal.drop(self.agents, agent["id"])
+        if agent["id"] in self.profiles:
+            self.journal.drop(self.profiles, agent["id"])
         return {"id": agent["id"]}
 
     def _claim_token(self, token_hash: str, agent_id: str) -> None:
@@ -310,6 +319,28 @@ class Registry(Machine, PeopleLaw):
         self._policy_changed()
         return {"connectionId": key[0], "toolId": key[1]}
 
+    def _waive_decision(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("waive_decision", command)
+        key, waived = (command["connectionId"], command["toolId"]), command["waived"]
+        lock = self.locks.get(key)
+        if lock is None or lock.digest != command["digest"]:
+            raise Refused("tool_lock_not_as_shown", tool=str(command["toolId"])[:120])
+        if not isinstance(waived, bool):
+            raise Refused("bad_command", problem="waived is true or false")
+        self.journal.put(self.locks, key, replace(lock, waived=waived))
+        self._policy_changed()
+        return {"connectionId": key[0], "toolId": key[1], "waived": waived}
+
+    def _set_profile(self, command: Mapping, at: str, draw: Mint) -> dict:
+        self._authority("set_profile", command)
+        agent, profile = self.agent(command["id"]), Profile.of(command["profile"])
+        if profile is not None:
+            self.journal.put(self.profiles, agent["id"], profile)
+        elif agent["id"] in self.profiles:
+            self.journal.drop(self.profiles, agent["id"])
+        self._policy_changed()
+        return {"id": agent["id"]}
+
     def _install_release(self, command: Mapping, at: str, draw: Mint) -> dict:
         by = self._authority("install_release", command)
         release = {name: command[name] for name in ("id", "version", "digest", "title", "agents") if name in command}
@@ -363,12 +394,12 @@ class Registry(Machine, PeopleLaw):
         if command.get("reason"):
             said["reason"] = command["reason"]
         voices = [*decision["by"], said]
-        approvals = len(self._approvers(voices))
+        approvals = len(self.approvers(voices))
         state = "rejected" if verdict == "reject" else "approved" if approvals >= decision["people"] else "pending"
         self.journal.put(self.decisions, decision["id"], {**decision, "state": state, "by": voices})
         return {"id": decision["id"], "state": state, "approvals": approvals, "people": decision["people"]}
 
-    def _approvers(self, voices: list) -> set[str]:
+    def approvers(self, voices: list) -> set[str]:
         """Who approved and may still decide: the word of a person who was removed, or may only read now, no longer counts."""
         able = ROLES[ROLES.index(OPERATOR):]
         return {each["by"] for each in voices if each["verdict"] == "approve" and self.people.get(each["by"], {}).get("role") in able}
@@ -415,6 +446,9 @@ class Registry(Machine, PeopleLaw):
             raise Refused("unknown_agent", agent=agent_id)
         return self.agents[agent_id]
 
+    def profile(self, agent_id: str) -> Profile | None:
+        return self.profiles.get(agent_id)
+
     def agent_by_token_hash(self, token_hash: str) -> str | None:
         return self._by_token.get(token_hash)
 
@@ -456,11 +490,13 @@ class Registry(Machine, PeopleLaw):
             if known is not None and known.version == (self.policy_version, live_version):
                 return known
         own = {each["id"] for each in self.connections.values() if each["agentId"] == agent_id}
-        sources = tuple(source for source in self.sources.values() if source.connection_id in own)
+        profile = self.profiles.get(agent_id)
+        shown = None if profile is None else profile.sources
+        sources = tuple(source for source in self.sources.values() if source.connection_id in own and (shown is None or source.name in shown))
         locks = {key: lock for key, lock in self.locks.items() if lock.connection_id in own}
         seen = {connection: tools for connection, tools in live.items() if connection in own}
         version = live_version if live_version is not None else {name: dict(tools) for name, tools in seen.items()}
-        policy = Policy(sources, locks, seen, (self.policy_version, version))
+        policy = Policy(sources, locks, seen, (self.policy_version, version), profile)
         if live_version is not None:
             self._policies[agent_id] = policy
         return policy

@@ -42,6 +42,7 @@ class ActionSpec:
     decision: Mapping | None = None          # {"kind", "people", "expiresS"}
     release: str = ""                # digest of the Release it belongs to
     label: str = ""
+    direct: bool = False             # of a locked Tool itself, without a Capability; see direct.py
 
     @property
     def is_external(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from rulith.base.canonical import canonical_text, digest
 
@@ -72,6 +73,7 @@ class ToolLock:
     tool_id: str
     digest: str                     # bare 64 hex
     descriptor: Mapping             # {id, digest, kind, sourceTypes, params, returns}
+    waived: bool = False            # the owner lets it act as a direct Action without a decision
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,14 @@ class Policy:
 
     live      connection id -> {tool id: digest advertised now}; a Connection without a live lease is absent
     version   equal versions mean equal content; views are cached by it
+    profile   what the Agent may see (profiles.py), or None; its hidden Sources are not among `sources`
     """
 
     sources: tuple[Source, ...] = ()
     locks: Mapping[tuple[str, str], ToolLock] = field(default_factory=dict)
     live: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     version: object = ""
+    profile: Any = None
 
     def source(self, name: str) -> Source | None:
         return next((source for source in self.sources if source.name == name), None)

@@ -12,16 +12,18 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 from rulith.base.errors import Refused
 from rulith.base.json_text import text_encoder
 from rulith.base.limits import VIEW_NODES_QUERY_MAX
-from rulith.board.actions import action_row
+from rulith.board.actions import action_row, direct_row
 from rulith.board.attempts import by_action
 from rulith.board.batch import rule_permission
-from rulith.board.cases import is_certified, leaves
+from rulith.board.cases import BECAUSE, is_certified, leaves
+from rulith.board.direct import direct_actions, permits_direct
 from rulith.board.gaps import case_gaps
+from rulith.board.profiles import WITHHELD, Profile, Sight
 from rulith.board.release import ActionSpec
 from rulith.board.shapes import Policy
 from rulith.board.state import CLOSED, DERIVED, PAUSED, RUNNING, BoardState, Case, Goal, Shown
@@ -56,16 +58,27 @@ class Viewer:
 
     def __init__(self, state: BoardState) -> None:
         self.state = state
+        self._sights: dict[Profile, Sight] = {}
         self._rendered: deque[Shown] = deque()    # those that hold their node, the longest so first
         self._last_fixed: tuple | None = None     # (mark, parts, (view without nodes, its JSON text, size))
         self._last_quick: tuple | None = None     # (what the parts can depend on, the same)
 
+    def sight(self, profile: Profile | None) -> Sight | None:
+        """What this Profile shows of the Board; None where there is none, so everything."""
+        if profile is None:
+            return None
+        found = self._sights.get(profile)
+        if found is None:
+            self._sights.clear()
+            found = self._sights[profile] = Sight(self.state, profile)
+        return found
+
     # --- the view ----------------------------------------------------------------------
 
-    def view(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, *, nodes_max: int, bytes_max: int | None,
+    def view(self, profile: Profile | None, focus: Sequence[str], policy: Policy, *, nodes_max: int, bytes_max: int | None,
              first: Sequence[str] = (), directory_max: int | None = None, at: str = "") -> View:
-        state = self.state
-        cases = [state.cases[case_id] for case_id in focus if case_id in state.cases]
+        state, sight = self.state, self.sight(profile)
+        cases = [state.cases[case_id] for case_id in focus if case_id in state.cases and (sight is None or sight.case_id(case_id))]
         live = [case for case in cases if case.status in (RUNNING, PAUSED)]
         expired = tuple(case.case_id for case in live if case.is_expired(at))
         fixed, fixed_text, size = self._fixed(profile, cases, live, policy, directory_max, bytes_max, expired)
@@ -79,22 +92,22 @@ class Viewer:
         view.text = f'{fixed_text[:-1]},"nodes":[{",".join(texts)}],"total":{total}{TRUNCATED if cut else ""}}}'
         return view
 
-    def _fixed(self, profile: Mapping | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
+    def _fixed(self, profile: Profile | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
                directory_max: int | None, bytes_max: int | None, expired: tuple[str, ...]) -> tuple[dict, str, int]:
         """Everything but the nodes, its JSON text and its size; the very same ones while none of its parts changed."""
         state = self.state
         quick = (profile, directory_max, bytes_max, expired, tuple(state.next), policy.version, state.case_version, state.generation, state.rules_version,
                  state.watched_version, [case.case_id for case in cases])
-        if self._last_quick is not None and self._last_quick[0] == quick and not any(case.is_exploration for case in live):
+        if profile is None and self._last_quick is not None and self._last_quick[0] == quick and not any(case.is_exploration for case in live):
             return self._last_quick[1]
         found = self._fixed_parts(profile, cases, live, policy, directory_max, bytes_max, expired)
         self._last_quick = (quick, found)
         return found
 
-    def _fixed_parts(self, profile: Mapping | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
+    def _fixed_parts(self, profile: Profile | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
                      directory_max: int | None, bytes_max: int | None, expired: tuple[str, ...]) -> tuple[dict, str, int]:
         rows = [self._leaves(case) for case in live]
-        gaps = [self._gaps(case, leaf_rows, policy) for case, leaf_rows in zip(live, rows)]
+        gaps = [self._gaps(case, leaf_rows, policy, self.sight(profile)) for case, leaf_rows in zip(live, rows)]
         actions = self._actions(live, policy, profile, expired)
         parts = (*cases, *rows, *gaps, *actions)
         mark = (profile, directory_max, bytes_max, expired, tuple(self.state.next), self.state.case_version, self.state.generation, len(parts))
@@ -103,7 +116,7 @@ class Viewer:
             return known[2]
         if directory_max is None:
             directory_max = DIRECTORY_ROWS_MAX if bytes_max is None else DIRECTORY_ROWS_BOUNDED
-        status = {case.root: self._status(leaf_rows, bytes_max, LEAVES_SHARE / len(live)) for case, leaf_rows in zip(live, rows)}
+        status = {case.root: self._status(_relabelled(leaf_rows, self.state, self.sight(profile)), bytes_max, LEAVES_SHARE / len(live)) for case, leaf_rows in zip(live, rows)}
         directory = self.directory(directory_max, profile)
         listed = len(directory["directory"])
         directory["directory"] = _within(directory["directory"], bytes_max, DIRECTORY_SHARE)
@@ -131,15 +144,15 @@ class Viewer:
             return {"certified": is_certified(rows), "leaves": shown, "leavesTotal": len(leaves)}
         return {"certified": is_certified(rows), "leaves": shown}
 
-    def query(self, profile: Mapping | None, focus: Sequence[str], policy: Policy, arguments: Mapping, *, nodes_max: int, at: str = "") -> dict:
+    def query(self, profile: Profile | None, focus: Sequence[str], policy: Policy, arguments: Mapping, *, nodes_max: int, at: str = "") -> dict:
         """The view a QueryBoard asks for: the directory alone, or parts of the selected roots.
 
         Roots that are missing, deleted or not visible are listed alike as unavailable.
         """
-        state, include = self.state, arguments.get("include")
+        state, sight, include = self.state, self.sight(profile), arguments.get("include")
         wanted = (arguments.get("selector") or {}).get("roots")
         chosen = list(focus) if wanted is None else [state.roots[root] for root in wanted
-                                                     if root in state.roots and _sees_case(profile, state.cases[state.roots[root]])]
+                                                     if root in state.roots and (sight is None or sight.case_id(state.roots[root]))]
         view = dict(self.view(profile, chosen, policy, nodes_max=nodes_max if include and "nodes" in include else 0,
                               bytes_max=None, directory_max=min(nodes_max or DIRECTORY_ROWS_MAX, VIEW_NODES_QUERY_MAX), at=at))
         for member, parts in (("nodes", ("nodes", "total", "truncated")), ("gaps", ("gaps",)), ("taskStatus", ("taskStatus",)),
@@ -149,6 +162,8 @@ class Viewer:
                     view.pop(part, None)
         if include is not None and "cases" in include and wanted is None:
             view.pop("actions", None)
+        if wanted is None and sight is not None:
+            chosen = [case_id for case_id in chosen if sight.case_id(case_id)]
         if wanted is not None:
             known = {state.cases[case_id].root for case_id in chosen}
             missing = [root for root in wanted if root not in known]
@@ -167,16 +182,13 @@ class Viewer:
         draining = any(case.release is not None and case.release["id"] in self.state.next for case in live)
         return {"writes": {"paused": "cases_expired"} if late else "open", "newCases": {"closed": "not_accepting"} if draining else "open", "rules": rules}
 
-    def directory(self, limit: int, profile: Mapping | None = None) -> dict:
-        cases = self.state.cases
-        chosen = []
-        for case in reversed(cases.values()):
-            if len(chosen) == limit:
-                break
-            if _sees_case(profile, case):
-                chosen.append(case.row())
-        found: dict = {"directory": chosen, "total": len(cases)}
-        if len(chosen) < len(cases):
+    def directory(self, limit: int, profile: Profile | None = None) -> dict:
+        cases, sight = self.state.cases, self.sight(profile)
+        total = len(cases) if sight is None else sum(map(sight.case, cases.values()))
+        shown = (case for case in reversed(cases.values()) if sight is None or sight.case(case))
+        chosen = [case.row() for case in islice(shown, limit)]
+        found: dict = {"directory": chosen, "total": total}
+        if len(chosen) < total:
             found["truncated"] = True
         return found
 
@@ -185,9 +197,11 @@ class Viewer:
     def _leaves(self, case: Case) -> list[dict]:
         return self.state.cached(("leaves", case.case_id), self._read_by_leaves(case), lambda: leaves(self.state, case))
 
-    def _gaps(self, case: Case, rows: list[dict], policy: Policy) -> list[dict]:
+    def _gaps(self, case: Case, rows: list[dict], policy: Policy, sight: Sight | None = None) -> list[dict]:
         if all(row["met"] for row in rows):
             return _NO_GAPS
+        if sight is not None:
+            return case_gaps(self.state, case, _relabelled(rows, self.state, sight), policy, sight)
         needs = (*self._read_by_leaves(case), policy.version)
         return self.state.cached(("gaps", case.case_id), needs, lambda: case_gaps(self.state, case, rows, policy))
 
@@ -198,16 +212,20 @@ class Viewer:
             return state.revision, state.rules_version
         return state.versions_of(state.depends((ACCEPTANCE_MET,))), state.rules_version
 
-    def _actions(self, live: Sequence[Case], policy: Policy, profile: Mapping | None, expired: Sequence[str] = ()) -> list[dict]:
+    def _actions(self, live: Sequence[Case], policy: Policy, profile: Profile | None, expired: Sequence[str] = ()) -> list[dict]:
         running = tuple(case for case in live if case.status == RUNNING and case.case_id not in expired)
         paused = bool(live) and not running and any(case.case_id not in expired for case in live)
         # Of a running Case a row depends on what never changes while it runs, and on what was tried with this Action.
         ids = tuple(case.case_id for case in running)
         tried = [self.state.cached(("tried", case.case_id), (case,), lambda case=case: by_action(case)) if case.attempts else {}
                  for case in running]
-        found = []
+        found, sight = [], self.sight(profile)
         for spec in self._offered(live):
-            if not _sees(profile, "capabilities", spec.id.rpartition(".")[0]) and spec.release:
+            if sight is not None:
+                if sight.action(spec):
+                    found.append(action_row(self.state, spec, running, paused, bool(expired), policy, sight))
+                if len(found) == ACTIONS_MAX:
+                    break
                 continue
             read = tuple(literal.predicate for literal in spec.preconditions)
             needs = (spec, ids, tuple(each.get(spec.id) for each in tried), paused, bool(expired), self.state.versions_of(read), policy.version)
@@ -215,6 +233,9 @@ class Viewer:
                                            lambda spec=spec: action_row(self.state, spec, running, paused, bool(expired), policy)))
             if len(found) == ACTIONS_MAX:
                 break
+        if any(permits_direct(self.state, case) for case in live):
+            found += [direct_row(self.state, each, running, paused, bool(expired), policy) for each in direct_actions(self.state, policy).values()
+                      if sight is None or sight.action(each.spec)][:ACTIONS_MAX - len(found)]
         return found
 
     def _offered(self, live: Sequence[Case]) -> list[ActionSpec]:
@@ -267,13 +288,15 @@ class Viewer:
         return {"id": goal.id, "kind": "goal", "text": " AND ".join(literal.text() for literal in goal.desired),
                 "label": goal.label, "origin": "asserted", "case": goal.case_id}
 
-    def _choose(self, profile: Mapping | None, live: Sequence[Case], nodes_max: int, left: int | None,
+    def _choose(self, profile: Profile | None, live: Sequence[Case], nodes_max: int, left: int | None,
                 first: Sequence[str]) -> tuple[list[dict], list[str], int]:
         """The nodes that fit, their JSON texts, and how many there are."""
-        state = self.state
+        state, sight = self.state, self.sight(profile)
         in_focus = {case.case_id for case in live}
         goals = [goal for goal in state.goals.values() if goal.case_id in in_focus] if state.goals else []
-        total = len(state.shown) + len(goals)
+        if sight is not None:
+            goals = [goal for goal in goals if sight.literals(goal.desired)]
+        total = len(goals) + (len(state.shown) if sight is None else sum(map(sight.fact, state.shown)))
         left = NO_BOUND if left is None else left
         chosen: list[dict] = []
         texts: list[str] = []
@@ -288,12 +311,11 @@ class Viewer:
             left -= size
         changed = self._changed(first)
         epoch, skipped, room = state.epoch, 0, nodes_max - len(chosen)
-        allowed = profile.get("predicates") if profile else None
         for atom in chain(changed, (each for each in reversed(state.shown) if each not in changed)
                           if changed else reversed(state.shown)):
             if room <= 0 or left <= 0:
                 break
-            if allowed is not None and atom.predicate not in allowed:
+            if sight is not None and not sight.fact(atom):
                 continue
             shown = state.shown[atom]
             if shown is None:
@@ -327,20 +349,25 @@ class Viewer:
 
     # --- one Case in full --------------------------------------------------------------
 
-    def case_detail(self, case_id: str, policy: Policy, profile: Mapping | None = None,
+    def case_detail(self, case_id: str, policy: Policy, profile: Profile | None = None,
                     nodes_max: int = VIEW_NODES_QUERY_MAX, closing: Mapping | None = None) -> dict:
         """{case, tree, gaps, facts, actions}: as it stands, or as it stood at the close."""
         state = self.state
         case = state.cases.get(case_id)
-        if case is None:
+        sight = self.sight(profile)
+        if case is None or (sight is not None and not sight.case(case)):
             raise Refused("unknown_case", case=case_id)
         about = case_about(case)
         if case.status == CLOSED:
             closing = closing or {"leaves": (), "facts": (), "conclusions": ()}
-            return {"case": about, "tree": [dict(row) for row in closing["leaves"]], "gaps": [],
-                    "facts": list(closing["facts"]), "actions": [], "conclusions": list(closing["conclusions"])}
+            facts, trees = list(closing["facts"]), list(closing["conclusions"])
+            if sight is not None:
+                facts, trees = sight.closed_facts(closing), [shown for each in trees if (shown := sight.proof(each)) is not None]
+            return {"case": about, "tree": _relabelled([dict(row) for row in closing["leaves"]], state, sight), "gaps": [],
+                    "facts": facts, "actions": [], "conclusions": trees}
         rows = self._leaves(case)
-        gaps = self._gaps(case, rows, policy)
+        gaps = self._gaps(case, rows, policy, sight)
+        rows = _relabelled(rows, state, sight)
         by_node = {gap["node"]: gap for gap in reversed(gaps)}
         tree = [{**row, "gap": by_node[row["node"]]} if row["node"] in by_node else dict(row) for row in rows]
         nodes, _, _ = self._choose(profile, [case], nodes_max, None, ())
@@ -384,11 +411,13 @@ def case_about(case: Case) -> dict:
             "release": dict(case.release) if case.release else None}
 
 
-def _sees(profile: Mapping | None, member: str, name: str) -> bool:
-    """Whether an Agent's Profile shows this name; an absent list hides nothing."""
-    allowed = profile.get(member) if profile else None
-    return allowed is None or name in allowed
-
-
-def _sees_case(profile: Mapping | None, case: Case) -> bool:
-    return case.is_exploration or _sees(profile, "caseTypes", case.type)
+def _relabelled(rows: list[dict], state: BoardState, sight: Sight | None) -> list[dict]:
+    """Leaf rows without the words of what is hidden: goals that name it, and the reason that quotes a premise."""
+    if sight is None or not sight.profile.hides_facts:
+        return rows
+    found = []
+    for row in rows:
+        goal = state.goals.get(row["node"])
+        row = {**row, "lacks": row["lacks"].partition(BECAUSE)[0]} if "lacks" in row else row
+        found.append({**row, "goal": WITHHELD} if goal is not None and not sight.literals(goal.desired) else row)
+    return found

@@ -27,6 +27,7 @@ from rulith.base.limits import LOOP_STEPS_MAX, SWITCH_S
 from rulith.board.board import Board
 from rulith.board.machine import Machine
 from rulith.board.operations import Operations
+from rulith.board.profiles import Profile
 from rulith.board.registry import Registry
 from rulith.board.shapes import Outcome, Policy
 from rulith.gateway.turns import Turns
@@ -347,6 +348,10 @@ class Authority:
         """What this Agent's Board may know of the world around it now."""
         live, version = self.live_tools()
         return self.registry.policy(agent_id, live=live, live_version=version)
+
+    def profile(self, agent_id: str) -> Profile | None:
+        """What this Agent may see of its Board; None for everything."""
+        return self.registry.profile(agent_id)
 
     def agent_of_token(self, token: str) -> str | None:
         return self.agent_of_token_hash(token_hash(token))

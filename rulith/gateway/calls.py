@@ -18,6 +18,7 @@ from rulith.base.clock import seconds_of
 from rulith.base.errors import Refused, Unknown
 from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_QUERY_MAX, VIEW_NODES_WRITE_MAX
 from rulith.board.operations import DONE, NEEDS_PERSON, REFUSED, WAITING, Operation, call_label
+from rulith.board.profiles import Profile
 from rulith.board.shapes import BoardPlan, ExternalPlan
 from rulith.board.views import View
 from rulith.gateway.authority import AgentState, Authority
@@ -57,7 +58,7 @@ class ToolCalls:
         admitted(ordinal)  called once the operation is durable, before any outcome
         Raises Unknown when the store failed under it.
         """
-        call.running = True
+        call.running, call.tool = True, tool
         try:
             answer = await self._run(session, call, tool, arguments, admitted)
         except BaseException as problem:
@@ -117,7 +118,65 @@ class ToolCalls:
 
     def state_form(self, session: Session) -> list[dict]:
         self.expire_decision(session.agent_id)
-        return self._state(session).operations.state_form(at=self.authority.now())
+        at = self.authority.now()
+        return self._state(session).operations.state_form(at=at, withheld=self._withheld(session, at))
+
+    # --- what the Agent may see --------------------------------------------------------
+
+    def _profile(self, session: Session) -> Profile | None:
+        return self.authority.profile(session.agent_id)
+
+    def _withheld(self, session: Session, at: str) -> frozenset[int]:
+        """The ordinals of this moment's strip whose outcome the Agent's Profile withholds."""
+        profile, state = self._profile(session), self._state(session)
+        return state.board.withheld(profile, state.operations.listed(at)) if profile is not None else frozenset()
+
+    def _focus(self, session: Session) -> list[str]:
+        """The focused Cases that the Agent may see."""
+        profile, focus = self._profile(session), list(session.focus.values())
+        return focus if profile is None else self._state(session).board.visible_cases(profile, focus)
+
+    def focused_roots(self, session: Session) -> list[dict]:
+        shown = set(self._focus(session))
+        return [row for row in session.focused_roots() if row["caseId"] in shown]
+
+    def disclosed(self, session: Session, call: Call, answer: dict | None) -> dict | None:
+        """An answer as it may go out now: written anew where the Agent's Profile is another than when it was written."""
+        profile = self._profile(session)
+        if answer is None or (answer is call.answer and call.profile == profile):
+            return answer
+        operations = self._state(session).operations
+        operation = operations.operations.get(call.ordinal) if call.ordinal is not None else None
+        if operation is None:
+            gone = Refused("result_unavailable", why="what this Agent may see was changed since")
+            body = {"accepted": False, "requestExecuted": False, "tool": call.tool, "errorCode": wire_code(gone.code), "teaching": gone.teaching}
+            if call.tool == READ_TOOL:
+                del body["tool"]
+            call.answer = self._answer(session, call, body, is_error=True)
+            return call.answer
+        body, is_error = self._held_body(session, operation)
+        call.answer = self._answer(session, call, body, own=operation.ordinal, is_error=is_error)
+        if operation.is_settled:
+            self._deliver(session, call, operation.ordinal)
+        return call.answer
+
+    def _held_body(self, session: Session, operation: Operation) -> tuple[dict, bool]:
+        """(the body that tells of an operation as it stands, whether it is an error), under what the Agent may see now."""
+        profile, board = self._profile(session), self._state(session).board
+        withheld = bool(board.withheld(profile, [operation]))
+        if operation.is_settled and operation.result is not None and not withheld:
+            body = {**operation.result, "view": self._view(session)}
+            if isinstance(body.get("result"), dict):
+                body["result"] = board.shown_result(profile, body["result"])
+            return body, not operation.result["accepted"]
+        if operation.is_settled:
+            return {"state": operation.public_state, "contentWithheld": True, "view": self._view(session)}, False
+        teaching, trouble = _HELD[operation.public_state], self.authority.turns.trouble
+        if operation.state == NEEDS_PERSON and operation.reason and not withheld:
+            teaching = f"{operation.reason} {teaching}"
+        if trouble:
+            teaching = f"{teaching} The gateway cannot commit at the moment: {trouble}"
+        return {"state": operation.public_state, "teaching": teaching, "view": self._view(session)}, False
 
     async def refuse_unexecuted(self, session: Session, call: Call, tool: str, refusal: Refused) -> dict:
         """The answer of a call that was not executed: no operation, no ordinal, the same again if repeated."""
@@ -127,6 +186,7 @@ class ToolCalls:
             del body["tool"]
         if tool != ARTIFACT_TOOL and refusal.code not in DISCLOSURE_CODES:
             body["view"] = self._view(session)
+        call.tool = tool
         answer = self._answer(session, call, body, is_error=True)
         await self.authority.settled()
         call.answer = answer
@@ -164,7 +224,7 @@ class ToolCalls:
                 return await self._query(session, call, arguments)
             self.authority.check_writable()
             self.expire_decision(session.agent_id)
-            refusal = self._state(session).operations.gate(session.id, tool)
+            refusal = self._state(session).operations.gate(session.id, tool, self._withheld(session, self.authority.now()))
             if refusal is not None:
                 raise refusal
             if tool == ARTIFACT_TOOL:
@@ -183,7 +243,7 @@ class ToolCalls:
                 return {"kind": "focus_case", "caseId": arguments["caseId"]}
             return {"kind": "open_case", **{name: arguments[name] for name in ("caseType", "businessKey") if name in arguments}}
         if tool == "ApplyBatch":
-            return {"kind": "apply_batch", "operations": arguments["operations"], "focus": list(session.focus.values())}
+            return {"kind": "apply_batch", "operations": arguments["operations"], "focus": self._focus(session)}
         return {"kind": "close_case", "obligations": [], **arguments}
 
     async def _settle_at_once(self, session: Session, call: Call, tool: str, arguments: dict, command: dict | None,
@@ -194,26 +254,29 @@ class ToolCalls:
         result: dict = {}
         if refusal is None:
             try:
+                profile = self._profile(session)
+                state.board.check_sight(profile, command)
                 outcome = await self.authority.run_board(session.agent_id, command)
                 affected, changed, result = outcome.affected_cases, outcome.changed, outcome.result
                 self._move_focus(session, tool, result)
             except Refused as refused:
-                refusal = refused
+                refusal = refused if command is None else state.board.shielded(self._profile(session), refused)
+        profile = self._profile(session)
         if refusal is None:
-            public: dict = {"accepted": True, "result": result}
+            public: dict = {"accepted": True, "result": state.board.shown_result(profile, result)}
             settled: dict = {"state": DONE, "result": public, "summary": _summary(tool, result)}
         else:
             public = {"accepted": False, "errorCode": wire_code(refusal.code), "teaching": refusal.teaching}
             settled = {"state": REFUSED, "result": public, "summary": refusal.teaching[:500], "reason": refusal.teaching[:500]}
         ordinal = state.operations.last_ordinal + 1
-        case_ids = affected or self._case_ids(state, tool, arguments)
+        case_ids = affected or state.board.visible_cases(profile, self._case_ids(state, tool, arguments))
         acknowledged = []
         if state.operations.needs_acknowledgement(session.id):
             acknowledged = [{"kind": "acknowledge", "session": session.id}]
         self.authority.command_operation(session.agent_id, {"kind": "several", "commands": [
             *acknowledged,          # the arrival of this very call; one row says both
             {"kind": "admit", "tool": tool, "label": call_label(tool, arguments), "session": session.id,
-             "caseIds": case_ids, "settled": settled},
+             "caseIds": case_ids, "settled": settled, **_seen_under(profile)},
             *([] if session.replaced else [{"kind": "deliver", "ordinal": ordinal, "session": session.id}])]})
         call.ordinal = ordinal
         if refusal is None and tool == "CloseCase":
@@ -248,7 +311,7 @@ class ToolCalls:
 
     async def _apply_action(self, session: Session, call: Call, arguments: dict,
                             admitted: Callable[[int], None]) -> dict | None:
-        state, focus = self._state(session), list(session.focus.values())
+        state, focus = self._state(session), self._focus(session)
         action, args, target = arguments["action"], arguments.get("args", {}), arguments.get("target")
         try:
             plan = state.board.plan_action(action, args, target, self.authority.policy(session.agent_id), focus=focus,
@@ -270,7 +333,7 @@ class ToolCalls:
         """Admit an Action for a Worker; where a person decides first, the decision is bound to its exact bytes."""
         agent_id = session.agent_id
         admit: dict = {"kind": "admit", "tool": "ApplyAction", "label": call_label("ApplyAction", arguments),
-                       "session": session.id, "caseIds": list(plan.case_ids), "plan": plan.record()}
+                       "session": session.id, "caseIds": list(plan.case_ids), "plan": plan.record(), **_seen_under(self._profile(session))}
         if plan.decision is None:
             return self.authority.command_operation(agent_id, admit).result["ordinal"]
         ordinal = self.authority.agents[agent_id].operations.last_ordinal + 1
@@ -301,24 +364,11 @@ class ToolCalls:
             await self.authority.wait_change((agent_id,), left)
 
     async def _held_answer(self, session: Session, call: Call, operation: Operation) -> dict:
-        if operation.is_settled and operation.result is not None:
-            affected = self._affected.pop((session.agent_id, operation.ordinal), None)
-            body = {**operation.result, "view": self._view(session)}
-            answer = self._answer(session, call, body, own=operation.ordinal, affected=affected,
-                                  is_error=not operation.result["accepted"])
+        affected = self._affected.pop((session.agent_id, operation.ordinal), None) if operation.is_settled else None
+        body, is_error = self._held_body(session, operation)
+        answer = self._answer(session, call, body, own=operation.ordinal, affected=affected, is_error=is_error)
+        if operation.is_settled:
             self._deliver(session, call, operation.ordinal)
-        elif operation.is_settled:
-            body = {"state": operation.public_state, "contentWithheld": True, "view": self._view(session)}
-            answer = self._answer(session, call, body, own=operation.ordinal)
-            self._deliver(session, call, operation.ordinal)
-        else:
-            teaching, trouble = _HELD[operation.public_state], self.authority.turns.trouble
-            if operation.state == NEEDS_PERSON and operation.reason:
-                teaching = f"{operation.reason} {teaching}"
-            if trouble:
-                teaching = f"{teaching} The gateway cannot commit at the moment: {trouble}"
-            body = {"state": operation.public_state, "teaching": teaching, "view": self._view(session)}
-            answer = self._answer(session, call, body, own=operation.ordinal)
         await self.authority.settled()
         return answer
 
@@ -343,7 +393,7 @@ class ToolCalls:
     async def _query(self, session: Session, call: Call, arguments: dict) -> dict:
         self.expire_decision(session.agent_id)
         board = self._state(session).board
-        view = board.query(None, list(session.focus.values()), self.authority.policy(session.agent_id), arguments,
+        view = board.query(self._profile(session), self._focus(session), self.authority.policy(session.agent_id), arguments,
                            nodes_max=min(arguments.get("limit", VIEW_NODES_QUERY_MAX), VIEW_NODES_QUERY_MAX), at=self.authority.now())
         body = {"accepted": True, "view": view, "observation": {"consistency": "committed"}}
         answer = self._answer(session, call, body)
@@ -351,7 +401,7 @@ class ToolCalls:
         return answer
 
     def _view(self, session: Session, changed: tuple | list = ()) -> dict:
-        return self._state(session).board.view(None, list(session.focus.values()), self.authority.policy(session.agent_id),
+        return self._state(session).board.view(self._profile(session), self._focus(session), self.authority.policy(session.agent_id),
                                                nodes_max=VIEW_NODES_WRITE_MAX, bytes_max=VIEW_BYTES_WRITE_MAX, first=changed, at=self.authority.now())
 
     def _answer(self, session: Session, call: Call, body: dict, *, own: int | None = None, is_error: bool = False,
@@ -361,15 +411,21 @@ class ToolCalls:
         A strip that carries an earlier outcome in full delivers it to this session.
         """
         operations = self._state(session).operations
-        strip = operations.strip_text(at=self.authority.now(), own=own, view=body.get("view"), encode=encode_text)
+        at, call.profile = self.authority.now(), self._profile(session)
+        if call.profile is None:
+            strip = operations.strip_text(at=at, own=own, view=body.get("view"), encode=encode_text)
+        else:
+            board = self._state(session).board
+            strip = encode_text(operations.strip(at=at, own=own, view=body.get("view"), encode=encode_text, withheld=self._withheld(session, at),
+                                                 show=lambda result: board.shown_result(call.profile, result)))
         text = _text_of(body, strip)
         shown = operations.delivers(own=own)
         call.delivers = () if shown is None else (shown,)
         if shown is not None and session.id not in operations.operation(shown).delivered:
             self._command_delivery(session, shown)
-        meta: dict = {"agentId": session.agent_id, "focusedRoots": session.focused_roots()}
+        meta: dict = {"agentId": session.agent_id, "focusedRoots": self.focused_roots(session)}
         if affected is not None:
-            meta["affectedCases"] = affected
+            meta["affectedCases"] = self._state(session).board.visible_cases(call.profile, affected)
         result = Written(content=[{"type": "text", "text": text}])
         if is_error:
             result["isError"] = True
@@ -380,6 +436,11 @@ class ToolCalls:
 
     def _state(self, session: Session) -> AgentState:
         return self.authority.agents[session.agent_id]
+
+
+def _seen_under(profile: Profile | None) -> dict:
+    """The member of `admit` that says what the Agent could see."""
+    return {"profile": profile.record()} if profile is not None else {}
 
 
 def _release(call: Call) -> None:

@@ -18,6 +18,7 @@ from rulith.base.errors import Refused, Unknown
 from rulith.base.json_text import read_json
 from rulith.base.limits import CASES_LISTED_MAX, LOCAL_WAIT_S_MAX, OPERATIONS_LISTED_MAX
 from rulith.board.operations import Operation
+from rulith.board.profiles import Profile
 from rulith.board.state import Case
 from rulith.board.views import case_about
 from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
@@ -143,7 +144,8 @@ class LocalApi:
         """All decisions that wait, then the newest of the others."""
         at = self.authority.now()
         registry = self.authority.registry
-        rows = [{**each, "state": registry.decision_state(each["id"], at)} for each in registry.decisions.values()]
+        rows = [{**each, "state": registry.decision_state(each["id"], at), "approved": sorted(registry.approvers(each["by"]))}
+                for each in registry.decisions.values()]
         rows.sort(key=lambda row: row["requestedAt"], reverse=True)
         waiting = [row for row in rows if row["state"] == "pending"]
         return waiting + [row for row in rows if row["state"] != "pending"][:OPERATIONS_LISTED_MAX]
@@ -172,7 +174,7 @@ class LocalApi:
     async def case(self, query: dict[str, str]) -> dict:
         agent_id, state = self._agent(query)
         case_id = query.get("case", "")
-        detail = state.board.case_detail(case_id, self.authority.policy(agent_id))
+        detail = state.board.case_detail(case_id, self.authority.policy(agent_id), self._eyes(agent_id, query))
         return {**detail, "operations": self._operations_of(agent_id, case_id), "receipt": case_id in state.receipts}
 
     def _operations_of(self, agent_id: str, case_id: str) -> list[dict]:
@@ -188,10 +190,13 @@ class LocalApi:
         return sorted(rows, key=lambda row: row["ordinal"], reverse=True)[:OPERATIONS_LISTED_MAX]
 
     async def proof(self, query: dict[str, str]) -> dict:
-        _, state = self._agent(query)
-        if "atom" in query:
-            return state.board.proof(read_json(query["atom"], "atom"), query.get("case"))
-        return state.board.proof(query.get("id", ""), query.get("case"))
+        agent_id, state = self._agent(query)
+        node = read_json(query["atom"], "atom") if "atom" in query else query.get("id", "")
+        return state.board.proof(node, query.get("case"), self._eyes(agent_id, query))
+
+    def _eyes(self, agent_id: str, query: dict[str, str]) -> Profile | None:
+        """With `as=agent`, what the Agent itself may see; a person sees everything."""
+        return self.authority.profile(agent_id) if query.get("as") == "agent" else None
 
     async def why_not(self, query: dict[str, str]) -> dict:
         agent_id, state = self._agent(query)

@@ -95,7 +95,8 @@ class McpSurface:
                 return self._resume(agent_id, request)
             return await self._post(agent_id, request)
         except Rejected as rejected:
-            return _json(rejected.status, rejected.body)
+            session_id = request.headers.get("mcp-session-id", "")
+            return _json(rejected.status, rejected.body, [("mcp-session-id", session_id)] if self.sessions.is_of(agent_id, session_id) else [])
 
     async def _post(self, agent_id: str, request: Request) -> Response | StreamResponse:
         try:
@@ -170,7 +171,7 @@ class McpSurface:
         raise Rejected(200, METHOD_NOT_FOUND, f"The method {message.method[:80]!r} is not served.", request_id=message.id)
 
     def _meta(self, session: Session) -> dict:
-        return {"agentId": session.agent_id, "focusedRoots": session.focused_roots()}
+        return {"agentId": session.agent_id, "focusedRoots": self.calls.focused_roots(session)}
 
     # --- tools/call --------------------------------------------------------------------
 
@@ -181,7 +182,7 @@ class McpSurface:
                            request_id=message.id)
         known = session.known(message.id)
         if known is None and session.is_forgotten(message.id):
-            gone = Refused("result_unavailable", kept=CALLS_KEPT_MAX)
+            gone = Refused("result_unavailable", why=f"the last {CALLS_KEPT_MAX} of a session are kept")
             return _answer(200, session, result_body(message.id, await self.calls.refuse_unexecuted(session, Call(message.id), name, gone)))
         call = known or session.begin(message.id)
         run = lambda admitted: self.calls.again(session, call) if known else self.calls.run(  # noqa: E731
@@ -206,7 +207,7 @@ class McpSurface:
             self.calls.written_again(session, call)
         if answer is None:
             return _answer(409, session, replaced_error(message.id, call.ordinal or 0))
-        return _answer(200, session, result_body(message.id, answer))
+        return _answer(200, session, result_body(message.id, self.calls.disclosed(session, call, answer)))
 
     async def _produce(self, session: Session, call: Call, stream: AnswerStream, token: object, run: Callable, *,
                        is_first: bool) -> None:
@@ -248,6 +249,8 @@ class McpSurface:
                         call = session.known(stream.request_id)
                         if stream.is_ended and number == stream.last and call is not None and not request.is_client_gone():
                             self.calls.written_again(session, call)
+                        if "result" in (message or ()):          # the answer, as the Agent may see it now
+                            message = self._answer_now(session, call, stream.request_id)
                         yield stream.encode(number, message)
                     if not stream.is_ended and count == stream.last:
                         moved = asyncio.get_running_loop().create_future()
@@ -256,6 +259,10 @@ class McpSurface:
         finally:
             for stream, _ in parts:
                 stream.readers.remove(request.is_client_gone)
+
+    def _answer_now(self, session: Session, call: Call | None, request_id: object) -> dict:
+        answer = self.calls.disclosed(session, call, call.answer) if call is not None and not session.replaced else None
+        return replaced_error(request_id, call.ordinal or 0 if call is not None else 0) if answer is None else result_body(request_id, answer)
 
     async def _inexact(self, agent_id: str, request: Request, refusal: Refused) -> Response:
         """A number outside the exact domain: a tool call is refused as one, anything else is a bad request."""
@@ -275,7 +282,7 @@ class McpSurface:
             answer = call.answer or await self.calls.refuse_unexecuted(session, call, message.params["name"], bad)
         except Unknown as unknown:
             return _unavailable(message.id, unknown, session)
-        return _answer(200, session, result_body(message.id, answer))
+        return _answer(200, session, result_body(message.id, self.calls.disclosed(session, call, answer)))
 
     def end_sessions(self, agent_id: str) -> None:
         """The Agent's token is no longer valid: its session ends, and what is held for it is answered so."""

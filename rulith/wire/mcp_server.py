@@ -70,7 +70,9 @@ class Call:
 
     request_id: object
     ordinal: int | None = None
-    answer: dict | None = None      # the result member, as first given
+    tool: str = ""
+    answer: dict | None = None      # the result member, as last given
+    profile: object = None          # what its Agent could see when that was written
     delivers: tuple[int, ...] = ()  # ordinals whose outcome this answer carries
     cancelled: bool = False         # by its client: what it delivers counts for nothing
     running: bool = False
@@ -193,6 +195,10 @@ class Sessions:
 
     def effective(self, agent_id: str) -> Session | None:
         return self._effective.get(agent_id)
+
+    def is_of(self, agent_id: str, session_id: str) -> bool:
+        session = self._by_id.get(session_id)
+        return session is not None and session.agent_id == agent_id
 
     def find(self, agent_id: str, session_id: str | None, request_id: object) -> Session:
         """The session a request names, replaced or not. Raises Rejected 400 (none named) or 404 (not this Agent's)."""

@@ -96,7 +96,7 @@ CODES: dict[str, tuple[str, str]] = {
         "Read it in `operations`, then decide whether the call is still wanted and send it once more.",
     ),
     "result_unavailable": (
-        "The answer of this call is no longer kept; the last {kept} of a session are. The call is not run again.",
+        "The answer of this call is not available any more: {why}. The call is not run again.",
         "Read what came of it in `operations` and on the Board; a new call needs an id of its own.",
     ),
     "artifact_unavailable": (
