@@ -20,8 +20,9 @@ from tests.crash.load import GONE, Agent, Book, Worker
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).with_name("gateway_under_faults.py")
-AGENTS, WORKERS = 8, 4
+AGENTS, WORKERS, EXPLORERS = 8, 4, 2
 START_S = 60.0
+LOAD_S = 5.0
 SETTINGS = {"leaseMs": 400, "heartbeatMs": 100, "holdMs": 1_500, "pollHoldMs": 120}
 VARIANTS = ("plain", "clock", "disk", "clock and disk")
 
@@ -117,7 +118,8 @@ async def one_kill(home: Path, agents: list[Agent], workers: list[Worker], book:
         except GONE as problem:
             told.failures.append(f"the gateway died by itself: {problem!r}")
         running = [asyncio.ensure_future(each.run(port)) for each in (*agents, *workers)]
-        await asyncio.sleep(dice.uniform(0.05, 0.9))
+        await _some_of(book, dice.randint(4, 120))
+        await asyncio.sleep(dice.uniform(0, 0.03))
         gateway.kill()
         for problem in await asyncio.gather(*running, return_exceptions=True):
             if isinstance(problem, BaseException):
@@ -133,6 +135,13 @@ async def one_kill(home: Path, agents: list[Agent], workers: list[Worker], book:
     return wanted
 
 
+async def _some_of(book: Book, requests: int) -> None:
+    """Return once so many more requests were made, or none comes through any more: a busy machine gets as much load as an idle one."""
+    until, wanted = time.monotonic() + LOAD_S, sum(book.asked.values()) + requests
+    while sum(book.asked.values()) < wanted and time.monotonic() < until:
+        await asyncio.sleep(0.002)
+
+
 async def kill_again_and_again(folder: Path, kills: int, seed: int, *, homes_of: int = 20, until_s: float = float("inf")) -> Told:
     """`kills` deaths on homes that live for `homes_of` of them each. The seed decides loads, moments and faults."""
     told, dice = Told(), random.Random(seed)
@@ -141,7 +150,8 @@ async def kill_again_and_again(folder: Path, kills: int, seed: int, *, homes_of:
         place.mkdir()
         home, told_agents = make_home(place)
         book, wanted = Book(), None
-        agents = [Agent(each, book, random.Random(dice.random()), acts=n < WORKERS) for n, each in enumerate(told_agents)]
+        agents = [Agent(each, book, random.Random(dice.random()), acts=n < WORKERS, explores=n >= AGENTS - EXPLORERS)
+                  for n, each in enumerate(told_agents)]
         workers = [Worker(each, book) for each in told_agents[:WORKERS]]
         for _ in range(homes_of):
             if sum(told.kills.values()) >= kills or time.monotonic() >= until_s:

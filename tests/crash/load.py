@@ -47,11 +47,21 @@ async def http(port: int, method: str, path: str, headers: dict[str, str], body:
         writer.close()
 
 
+LINK = {"predicate": "crash.link", "args": {"a": "?x", "b": "?y"}}
+REACH = [{"op": "add_axiom", "when": [LINK], "then": [{"predicate": "crash.reach", "args": {"a": "?x", "b": "?y"}}]},
+         {"op": "add_axiom", "when": [{"predicate": "crash.reach", "args": {"a": "?x", "b": "?y"}}, {"predicate": "crash.link", "args": {"a": "?y", "b": "?z"}}],
+          "then": [{"predicate": "crash.reach", "args": {"a": "?x", "b": "?z"}}]}]
+LINKS = 170       # one batch of so many concludes 14,000 facts in more steps than the loop takes at once
+
+
 class Agent:
-    def __init__(self, told: dict, book: Book, dice: random.Random, *, acts: bool) -> None:
-        self.told, self.book, self.dice, self.acts = told, book, dice, acts
+    """`acts`: it has a Worker and asks for Actions. `explores`: its Cases take rules, and now and then a batch that is long."""
+
+    def __init__(self, told: dict, book: Book, dice: random.Random, *, acts: bool = False, explores: bool = False) -> None:
+        self.told, self.book, self.dice, self.acts, self.explores = told, book, dice, acts, explores
         self.id = told["id"]
         self.number, self.jobs, self.newest = 0, 0, ""
+        self.is_long = False
         self.case: tuple[str, str] | None = None       # (Case id, root)
 
     async def rpc(self, port: int, session: list[str], method: str, params: dict) -> tuple[int, dict]:
@@ -110,7 +120,9 @@ class Agent:
 
     async def open(self, port: int, session: list[str]) -> None:
         self.jobs += 1
-        arguments = {"caseType": "verified_calculation", "businessKey": {"job_id": f"{self.told['job']}-{self.jobs}"}}
+        self.is_long = False
+        arguments = {"caseType": "exploration"} if self.explores else {
+            "caseType": "verified_calculation", "businessKey": {"job_id": f"{self.told['job']}-{self.jobs}"}}
         answer = await self.call(port, session, "OpenCase", arguments)
         if answer is not None and answer.get("accepted"):
             self.case = (answer["result"]["caseId"], answer["result"]["root"])
@@ -131,7 +143,11 @@ class Agent:
     async def write(self, port: int, session: list[str]) -> None:
         self.number += 1
         operations = [{"op": "assert_fact", "predicate": "crash.reading", "args": {"agent": self.told["job"], "n": self.number}}]
-        if self.newest and self.dice.random() < 0.5:
+        if self.explores and not self.is_long and self.dice.random() < 0.2:
+            self.is_long = True             # once a Case; whether it was accepted the rows will tell
+            operations += [*REACH, *({"op": "assert_fact", "predicate": "crash.link", "args": {"a": n, "b": n + 1}} for n in range(LINKS))]
+            self.book.asked["long batches"] += 1
+        elif self.newest and self.dice.random() < 0.5:
             operations.insert(0, {"op": "retract_node", "nodeId": self.newest})
         self.newest = ""
         answer = await self.call(port, session, "ApplyBatch", {"operations": operations})
