@@ -97,7 +97,8 @@ def test_the_session_id_is_on_every_answer_and_in_no_body(tell):
     async def story(world, host):
         noted = await host.post({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"})
         streamed = await host.post(host.asking("OpenCase", {"caseType": "exploration"}, id="s"))
-        for answer in (await host.rpc("ping"), await host.rpc("tools/list"), await host.call_raw("QueryBoard", {}), noted, streamed):
+        refused = (await host.rpc("no/method"), await host.call_raw("NoTool", {}), await host.resume("9.9"))
+        for answer in (await host.rpc("ping"), await host.rpc("tools/list"), await host.call_raw("QueryBoard", {}), noted, streamed, *refused):
             assert answer.headers["mcp-session-id"] == host.session and host.session.encode() not in answer.body
 
     tell(story)
@@ -666,6 +667,7 @@ def test_a_new_request_on_a_replaced_session_is_409_and_was_not_executed(tell):
         for method in ("ping", "tools/list"):
             answer = await host.rpc(method, id="x")
             assert answer.status == 409 and answer.json()["id"] == "x"
+            assert answer.headers["mcp-session-id"] == old
             assert answer.json()["error"]["code"] == -32000
             assert answer.json()["error"]["data"] == {"reason": "connection_replaced", "requestExecuted": False}
 
