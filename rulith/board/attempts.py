@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from rulith.base.canonical import canonical_text
+from rulith.board.names import one_line
 from rulith.board.state import CLOSED, BoardState, Case
 
 DONE, FAILED, REFUSED, UNKNOWN = "done", "failed", "refused", "unknown"
@@ -63,4 +64,4 @@ def listed(case: Case) -> list[dict]:
 
 
 def _one_line(text: str) -> str:
-    return "".join(letter if letter.isprintable() else " " for letter in text)[:REASON_MAX]
+    return one_line(text)[:REASON_MAX]

@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from itertools import groupby
 
 from rulith.base.errors import Refused
 from rulith.board.words import BUILTINS, is_board_word
-from rulith.rules.terms import Literal
+from rulith.rules.terms import BLANKS, Literal
 
 # controls, format and direction marks, joiners, fillers, variation selectors, tags, surrogates, private use
 _SHAPELESS = (
@@ -31,7 +32,24 @@ _fixed = unicodedata.ucd_3_2_0
 
 def resembles(name: str) -> str:
     """What `name` reads like at a glance: compatibility forms resolved, capitals and blanks around it gone."""
-    return _fixed.normalize("NFKC", _fixed.normalize("NFKC", name).casefold()).strip()
+    folded = "".join([letter if _is_new(letter) else letter.casefold() for letter in normal_form("NFKC", name)])
+    return normal_form("NFKC", folded).strip(BLANKS)
+
+
+def normal_form(form: str, text: str) -> str:
+    """`text` normalised as Unicode 3.2 would; letters that are newer stand as they are and join no others."""
+    if text.isascii():
+        return text
+    return "".join(["".join(run) if new else _fixed.normalize(form, "".join(run)) for new, run in groupby(text, _is_new)])
+
+
+def _is_new(letter: str) -> bool:
+    return _fixed.category(letter) == "Cn"
+
+
+def one_line(text: str) -> str:
+    """`text` with a blank for each letter that does not show."""
+    return _UNSEEN_IN_WORDS.sub(" ", text)
 
 
 def check_name(name: str, what: str) -> None:
@@ -42,7 +60,7 @@ def check_name(name: str, what: str) -> None:
 def check_words(text: str, what: str) -> None:
     """The same for words that people read, a label or an Action's name: blanks between them are part of it."""
     _check_seen(text, what, _UNSEEN_IN_WORDS)
-    if text != text.strip():
+    if text != text.strip(BLANKS):
         raise Refused("not_permitted", what=f"{what} {ascii(text[:60])}", why="it begins or ends with a blank", instead="Leave the blank out.")
 
 

@@ -18,7 +18,7 @@ from rulith.rules.engine import Engine
 from rulith.rules.heads import RuleHead
 from rulith.rules.proofs import Computation, FunctionalConflict, Lack, Missing, Node, Support
 from rulith.rules.relations import Key, Relation, Row, Shape
-from rulith.rules.terms import Atom, Literal, Scalar, is_variable, scalar_text
+from rulith.rules.terms import BLANKS, Atom, Literal, Scalar, is_variable, scalar_text
 
 Fact = tuple[Relation, Key]
 T = TypeVar("T")
@@ -252,7 +252,7 @@ def dependencies(engine: Engine) -> list[tuple[str, tuple[str, ...]]]:
         arguments = dict(zip(relation.names, (engine.values.of[value] for value in key)))
         predicate, names = arguments.get("predicate"), arguments.get("key")
         if isinstance(predicate, str) and isinstance(names, str):
-            parts = sorted({part.strip() for part in names.split(",")} - {""})
+            parts = sorted({part.strip(BLANKS) for part in names.split(",")} - {""})
             if parts:
                 found[predicate, tuple(parts)] = None
     return list(found)

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from unicodedata import ucd_3_2_0
 
 from rulith.base.errors import Refused
 from rulith.base.limits import RULE_BODY_MAX, SPACE_EVIDENCE_MAX, SPACE_LABEL_BYTES_MAX, SPACE_OPERATIONS_MAX, SPACE_TEXT_BYTES_MAX
-from rulith.board.names import check_words
+from rulith.board.names import check_words, normal_form
 from rulith.board.space import aggregates, gates
 from rulith.board.space.nodes import (
     DERIVED_PREFIX, DERIVED_SUMMARIES, EFFECT_SUMMARY, ActionSpec, BatchOptions, is_text, text_member,
@@ -140,7 +139,7 @@ def _check_names(said: Iterable[Atom | Literal], where: str) -> None:
                     check_words(name, f"{where}: the name")
                 except Refused as refused:
                     raise Refused("ATOM_INVALID", where=where, problem=f"the name {ascii(name[:60])}: {refused.facts['why']}") from None
-                if ucd_3_2_0.normalize("NFC", name) != name:
+                if normal_form("NFC", name) != name:
                     problem = f"the name {ascii(name[:60])} is not composed (NFC): it looks like another"
                     raise Refused("ATOM_INVALID", where=where, problem=problem)
 

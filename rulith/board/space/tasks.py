@@ -27,7 +27,7 @@ from rulith.board.space.operations import PLACEHOLDERS
 from rulith.board.space.operations import run as run_batch
 from rulith.board.space.reads import ASSERTED
 from rulith.rules.safety import joins
-from rulith.rules.terms import Atom, Literal, Rule, Scalar, is_variable, normalise, read_literals, scalar_text
+from rulith.rules.terms import BLANKS, Atom, Literal, Rule, Scalar, is_variable, normalise, read_literals, scalar_text
 
 if TYPE_CHECKING:
     from rulith.board.space.space import Space
@@ -37,7 +37,7 @@ COMPLETED = f"{LEDGER_LABEL} task completed: "      # the label of the Board's o
 BY_LAW = BatchOptions("system", "system")
 BINDINGS_SHOWN = 3
 WAYS_TRIED = 64         # bindings of an acceptance among which one has to be beyond reproach
-_NAME = re.compile(r"[A-Za-z_][\w.:-]*")
+_NAME = re.compile("[A-Za-z_][A-Za-z0-9_.:\u0080-\U0010ffff-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _stated(predicate: str, /, **args: Scalar) -> list[dict[str, Any]]:
 
 
 def _read_node(value: object, where: str) -> str:
-    if not isinstance(value, str) or not value.strip() or is_variable(value) or len(value) > 200:
+    if not isinstance(value, str) or not value.strip(BLANKS) or is_variable(value) or len(value) > 200:
         raise Refused("TASK_SHAPE", where=where, problem="is not a name of 1 to 200 characters")
     return value
 
