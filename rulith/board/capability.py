@@ -20,7 +20,7 @@ from rulith.board.release import Acceptance, ActionSpec, AggregateRow, CaseType,
 from rulith.board.shapes import TIERS
 from rulith.board.words import BUILTINS, IMPORTABLE
 from rulith.rules.safety import misnamed
-from rulith.rules.terms import Literal, Rule, Scalar, is_variable, normalise, read_literal
+from rulith.rules.terms import Literal, Rule, Scalar, is_variable, normalise
 
 FORMAT = "rulith-capability/1"
 ID = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+", re.ASCII)
@@ -75,6 +75,9 @@ class CapabilityReader(ShapeReader):
             if not NAME.fullmatch(name):
                 self.bad(f"{place}.{name}", "the name is not lower case letters, digits and _")
             if isinstance(kind, Mapping):
+                unit = kind.get("unit", "-")
+                if not isinstance(unit, str) or not unit:
+                    self.bad(f"{place}.{name}.unit", "it is not a non-empty text")
                 kind = self._object(kind, f"{place}.{name}", "type unit", "type").get("type")
             plain = kind[:-1] if optional and isinstance(kind, str) and kind.endswith("?") else kind
             types = PARAM_TYPES if optional else SCALAR_TYPES
@@ -145,11 +148,8 @@ class CapabilityReader(ShapeReader):
         return tuple(found)
 
     def _literal(self, row: object, place: str, *, head: bool = False, out_of_range: bool = False) -> Literal | None:
-        try:
-            literal = read_literal(row, place)
-        except Refused as refusal:
-            if not (out_of_range and refusal.code == "number_out_of_range"):
-                self.bad(place, refusal.happened)
+        literal = self._read_literal(row, place, out_of_range=out_of_range)
+        if literal is None:
             return None
         if literal.predicate in BUILTINS:
             if head:
@@ -246,10 +246,15 @@ class CapabilityReader(ShapeReader):
                     self.bad(f"{place}.effects[{index}]", f"{variable} is bound by no precondition and no parameter")
         description = self._text(row, "description", f"{place}.")
         if "tool" not in row:
+            if "effects" not in row:
+                self.bad(place, "`effects` is missing; an Action without a Tool has nothing else to bring about")
             for member in ("kind", "source_types", "returns", "decision"):
                 if row.get(member):
                     self.bad(f"{place}.{member}", "an Action without a Tool has none")
             return ActionSpec(full, description, params, preconditions, effects, release=self.digest)
+        for member in ("kind", "source_types", "returns"):
+            if member not in row:
+                self.bad(place, f"`{member}` is missing; an Action with a Tool has one")
         source_types = self._source_types(row, "source_types", f"{place}.")
         return ActionSpec(
             full, description, params, preconditions, effects, self._text(row, "tool", f"{place}.", TOOL),
@@ -334,7 +339,7 @@ class CapabilityReader(ShapeReader):
             name = self._text(node, "node", f"{here}.", NAME)
             self._unique(name, seen, f"{here}.node")
             test = node.get("acceptance")
-            if test not in acceptance:
+            if not isinstance(test, str) or test not in acceptance:
                 self.bad(f"{here}.acceptance", f"{test!r} is no acceptance row of this file")
             found.append(TaskNode(name, self._text(node, "goal", f"{here}."), str(test)))
         return tuple(found)
@@ -360,6 +365,8 @@ class CapabilityReader(ShapeReader):
         acceptance = self.acceptance(document)
         actions = self.actions(document)
         case_types = self.case_types(document, acceptance, actions)
+        if not isinstance(document.get("terms", ""), str):
+            self.bad("terms", "it is not a text")
         aggregates = tuple(self._aggregates(document, version, rules, actions))
         self._pins_are_kept(pins, actions)
         examples = tuple(self._example(row, index) for index, row in enumerate(self._list(document, "examples", "")))

@@ -22,7 +22,7 @@ from rulith.board.shapes import TIERS
 from rulith.board.words import BUILTINS
 from rulith.rules.program import Limits, Program, Tx
 from rulith.rules.safety import check_rule, misnamed
-from rulith.rules.terms import Atom, Literal, Rule, Scalar, is_variable, normalise, read_literal
+from rulith.rules.terms import Atom, Literal, Rule, Scalar, is_variable, normalise
 
 FORMAT = "rulith-constitution/1"
 MEMBERS = "format version title summary rules examples"
@@ -219,7 +219,7 @@ class _Reader(ShapeReader):
             rule_id = self._text(row, "id", f"{place}.", NAME)
             if rule_id:
                 self._unique(rule_id, seen, f"{place}.id")
-            label = self._text(row, "label", f"{place}.", optional=True)
+            label = self._text(row, "label", f"{place}.") if "label" in row else ""
             when = self._literals(row, "when", f"{place}.", self._body)
             then = self._literals(row, "then", f"{place}.", self._head)
             for member in ("when", "then"):
@@ -238,12 +238,8 @@ class _Reader(ShapeReader):
         found = []
         for index, row in enumerate(self._list(owner, member, place)):
             here = f"{place}{member}[{index}]"
-            try:
-                literal = read_literal(row, here)
-            except Refused as refusal:
-                self.bad(here, refusal.happened)
-                continue
-            if check(literal, here):
+            literal = self._read_literal(row, here)
+            if literal is not None and check(literal, here):
                 found.append(literal)
         return tuple(found)
 

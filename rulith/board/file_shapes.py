@@ -13,11 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rulith.base.errors import Refused
+from rulith.rules.terms import Literal, read_literal
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 VERSION = re.compile(r"(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)", re.ASCII)
 ROWS_MAX = 1_000          # per list of the file; a larger one is generated, not written
 PROBLEMS_SHOWN = 40
+NULL = "it is null; leave the member out instead"
+LITERAL_MEMBERS = ("predicate", "args", "negated", "naf")
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class ShapeReader:
         for member in value:
             if member not in known.split():
                 self.bad(f"{place}.{member}", "this member is unknown")
+            elif value[member] is None and member not in required.split():
+                self.bad(f"{place}.{member}", NULL)
         for member in required.split():
             if member not in value:
                 self.bad(place, f"`{member}` is missing")
@@ -73,6 +78,22 @@ class ShapeReader:
             self.bad(f"{place}{member}", f"it has {len(value)} rows, more than {ROWS_MAX}")
             return value[:ROWS_MAX]
         return value
+
+    def _read_literal(self, row: object, place: str, *, out_of_range: bool = False) -> Literal | None:
+        """One literal; with `out_of_range`, one naming a number no Board can hold is left out without a word."""
+        if isinstance(row, Mapping):
+            for member in row:
+                if member not in LITERAL_MEMBERS:
+                    self.bad(f"{place}.{member}", "this member is unknown")
+                elif row[member] is None and member != "predicate":
+                    self.bad(f"{place}.{member}", NULL)
+            row = {member: row[member] for member in LITERAL_MEMBERS if member in row}
+        try:
+            return read_literal(row, place)
+        except Refused as refusal:
+            if not (out_of_range and refusal.code == "number_out_of_range"):
+                self.bad(place, str(refusal.facts.get("problem") or refusal.happened))
+            return None
 
     def _text(self, owner: Mapping, member: str, place: str, pattern: re.Pattern | None = None, *,
               optional: bool = False) -> str:

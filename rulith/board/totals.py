@@ -167,7 +167,7 @@ def folded(kind: str, values: Sequence[int | float]) -> tuple[int | float | None
     """The value and whether it is exact; None where it has no place.
 
     Whole numbers are summed exactly and the range is judged once; with fractions the sum is
-    folded in binary64 in the order given.
+    folded in binary64 in the order given, and every step stays in the range.
     """
     if any(not -INTEGER_MAX <= value <= INTEGER_MAX for value in values):
         return None, False       # rounded before it came here; nothing is computed from it
@@ -184,6 +184,8 @@ def folded(kind: str, values: Sequence[int | float]) -> tuple[int | float | None
         found = values[0]
         for value in values[1:]:
             found += value
+            if abs(found) > INTEGER_MAX:
+                return None, False
         found = found / len(values) if kind == "avg" else found
         found = int(found) if found.__class__ is float and found.is_integer() else found  # type: ignore[union-attr]
     if not -INTEGER_MAX <= found <= INTEGER_MAX or (found == 0 and exact != 0):

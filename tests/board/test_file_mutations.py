@@ -1,0 +1,99 @@
+"""Broken files, systematically: whatever the schema rejects, the reader names, with a place and a line of the file.
+
+Every value of the shipped files is taken away, replaced by one of another kind, and given an
+unknown neighbour. Source: protocol/*.schema.json; docs/capability.md and docs/constitution.md.
+"""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+from rulith.base.errors import Refused
+from rulith.base.json_places import Places
+from rulith.board.capability_check import check_capability
+from rulith.board.constitution import check_constitution
+from rulith.wire.files import validate_file
+
+ROOT = Path(__file__).parents[2]
+FILES = [("capability", ROOT / "examples" / "verified-calculation" / "capability.json"),
+         *(("capability", path) for path in sorted((ROOT / "protocol" / "examples" / "capability").iterdir())),
+         *(("constitution", path) for path in sorted((ROOT / "protocol" / "examples" / "constitution").iterdir()))]
+CHECK = {"capability": check_capability, "constitution": check_constitution}
+OTHERS = [None, 7, -1, 1.5, True, "", "?x", "Upper Case", [], {}, [[]], {"x": 1}]
+
+
+def places(value, path=()):
+    """Every member and item below `value`, as paths."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield (*path, key)
+        yield from places(each, (*path, key))
+
+
+def owner_of(document, path):
+    for key in path[:-1]:
+        document = document[key]
+    return document
+
+
+def mutations(document):
+    """(what was done, the broken document), a good third of all there are, always the same ones."""
+    paths = list(places(document))
+    for number, path in enumerate(paths):
+        for kind in range(3):
+            if (number + kind) % 3:
+                continue
+            broken = copy.deepcopy(document)
+            owner = owner_of(broken, path)
+            if kind == 0:
+                del owner[path[-1]]
+                yield f"without {path}", broken
+            elif kind == 1:
+                other = OTHERS[number % len(OTHERS)]
+                owner[path[-1]] = other
+                yield f"{path} = {other!r}", broken
+            elif isinstance(owner[path[-1]], dict):
+                owner[path[-1]]["surprise_member"] = 1
+                yield f"more in {path}", broken
+
+
+def rejected_by_the_schema(name, document) -> bool:
+    try:
+        validate_file(name, document)
+    except Refused:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name,path", FILES, ids=[path.name if name == "constitution" else path.parent.name + path.stem for name, path in FILES])
+def test_what_the_schema_rejects_the_reader_names_with_place_and_line(name, path):
+    document = json.loads(path.read_text("utf-8"))
+    document.pop("examples", None)
+    broken = 0
+    for what, mutated in mutations(document):
+        found, problems = CHECK[name](mutated)
+        assert (found is None) == bool(problems), what
+        if rejected_by_the_schema(name, mutated):
+            broken += 1
+            assert problems, f"the schema rejects it, the reader takes it: {what}"
+        text = json.dumps(mutated, indent=1)
+        lines = Places(text)
+        for each in problems:
+            assert each.place and each.problem and 1 <= lines.line_of(each.place) <= text.count("\n") + 1, what
+    assert broken > 20
+
+
+@pytest.mark.parametrize("name,path", FILES, ids=[str(number) for number, _ in enumerate(FILES)])
+def test_the_line_of_an_unknown_member_is_the_line_it_stands_on(name, path):
+    document = json.loads(path.read_text("utf-8"))
+    for number, place in enumerate(places(document)):
+        owner = owner_of(document, place)
+        if not isinstance(owner[place[-1]], dict) or "examples" in place or "args" in place or number % 2:
+            continue
+        broken = copy.deepcopy(document)
+        owner_of(broken, place)[place[-1]]["surprise_member"] = {"unknown": "here"}
+        text = json.dumps(broken, indent=1)
+        told = [(each, Places(text).line_of(each.place)) for each in CHECK[name](broken)[1]]
+        assert any("surprise_member" in text.splitlines()[line - 1] for _, line in told), (place, [each.text() for each, _ in told])
