@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import unicodedata
 from collections.abc import Callable, Mapping
 
 from rulith.base.errors import Refused
@@ -47,7 +48,7 @@ class ConsolePeople:
 
     async def _setup(self, fields: Mapping) -> SignIn:
         """The first person, once, by the code that only this run's owner saw."""
-        name = fields["name"].strip() or FIRST_NAME
+        name = _typed(fields["name"]) or FIRST_NAME
         if self.authority.registry.is_set_up():
             raise Refused("passphrase_already_set")
         async with self._one_guess:
@@ -61,7 +62,7 @@ class ConsolePeople:
         return await self._opened(name)
 
     async def _sign_in(self, fields: Mapping) -> SignIn:
-        people, name = self.authority.registry.people, fields["name"].strip()
+        people, name = self.authority.registry.people, _typed(fields["name"])
         if not self.authority.registry.is_set_up():
             raise Refused("passphrase_not_set")
         if not name and self.authority.registry.is_name_needed():
@@ -72,7 +73,7 @@ class ConsolePeople:
 
     async def _accept(self, fields: Mapping) -> SignIn:
         """An invited person chooses a passphrase with the code that an owner gave them."""
-        name, given = fields["name"].strip(), token_hash(fields["code"].strip().upper())
+        name, given = _typed(fields["name"]), token_hash(fields["code"].strip().upper())
         async with self._one_guess:
             self._guesses.check_may_try(name)
             person = self.authority.registry.people.get(name, {})
@@ -127,7 +128,7 @@ class ConsolePeople:
 
     def run(self, route: str, fields: Mapping, by: Mapping) -> dict:
         """Invite, reset, change a role, remove. Raises Refused with nothing changed."""
-        name = fields["name"]
+        name = _typed(fields["name"])
         if route in ("person-invite", "person-reset"):
             code = mint_invitation()
             command = {"kind": route.replace("person-invite", "invite_person").replace("person-reset", "reset_person"), "name": name,
@@ -152,6 +153,11 @@ class ConsolePeople:
                 row["expiresAt"] = each["invitation"]["expiresAt"]
             rows.append(row)
         return rows
+
+
+def _typed(name: str) -> str:
+    """A name as it is kept, however the keyboard composes its letters."""
+    return unicodedata.normalize("NFC", name).strip()
 
 
 def _same(given: str, kept: str) -> bool:

@@ -99,7 +99,7 @@ def test_an_effect_that_may_have_happened_asks_for_a_person(page):
     needs = page.locator(".box.needs")
     expect(needs).to_contain_text("Say whether this happened")
     expect(needs).to_contain_text("it is not repeated")
-    assert needs.get_by_role("link", name="Reconcile in the Console").get_attribute("href").startswith("/console/")
+    assert needs.get_by_role("link", name="Look into it in the Console").get_attribute("href").startswith("/console/")
     expect(page.locator("[data-agent]")).to_contain_text("1 thing needs you")
     expect(page).to_have_title("(1) Assistant · Rulith")
 

@@ -150,6 +150,22 @@ def found_id(world) -> str:
     return next(iter(world.gateway.authority.registry.decisions))
 
 
+def test_the_page_counts_only_those_whose_word_still_counts(play, kit):
+    async def story(world):
+        await for_two(world, kit)
+        owner = await owner_of(world, kit)
+        ann, bob = await invited(owner, "ann", "operator"), await invited(owner, "bob", "operator")
+        await verdict(ann)
+        assert (await owner.ask("state"))[1]["decisions"][0]["approved"] == ["ann"]
+        await owner.result("person-remove", {"name": "ann"})
+        found = (await owner.ask("state"))[1]
+        assert found["decisions"][0]["approved"] == [] and found["ableToDecide"] == 2
+        assert (await verdict(bob))[1]["result"]["state"] == "pending"
+        assert (await verdict(owner))[1]["result"]["state"] == "approved"
+
+    play(story, pollHoldMs=100)
+
+
 async def verdict_of(world, kit, name: str):
     return await verdict(await Person(world, kit, name).signed_in())
 
@@ -337,6 +353,20 @@ def test_the_last_owner_stays_and_a_removed_name_stays_taken(play, kit):
         await world.start()
         assert world.gateway.setup_code is None
         assert [row["name"] for row in (await (await Person(world, kit, "ann").signed_in()).ask("people"))[1]["people"]] == ["ann"]
+
+    play(story)
+
+
+def test_a_name_is_one_name_however_a_keyboard_writes_it(play, kit):
+    async def story(world):
+        owner = await owner_of(world, kit)
+        made = await owner.result("person-invite", {"name": "Rene\u0301 ", "role": "operator"})
+        assert made["name"] == "Ren\u00e9"
+        assert await owner.code("person-invite", {"name": "REN\u00c9", "role": "viewer"}) == "person_name_taken"
+        person = Person(world, kit)
+        assert (await person.ask("accept", {"name": "Rene\u0301", "code": f" {made['code']} ", "passphrase": WORDS["ann"]}))[0] == 200
+        for name in ("Ren\u00e9", "Rene\u0301"):
+            assert (await Person(world, kit).ask("sign-in", {"name": name, "passphrase": WORDS["ann"]}))[0] == 200
 
     play(story)
 

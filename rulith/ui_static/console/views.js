@@ -44,7 +44,7 @@ export const only = (state, needs, ...children) => (may(state, needs) || !childr
 
 function approvals(row, state) {
   if (row.people < 2) return null;
-  const said = row.by.map((each) => each.by);
+  const said = row.approved;
   const more = row.people - said.length;
   return [h("p", {}, `${row.people} different people must approve. ${said.length ? `${said.join(", ")} ${said.length === 1 ? "has" : "have"}; ` : ""}${more} more ${more === 1 ? "is" : "are"} needed. One rejection ends it.`),
     state.ableToDecide < row.people ? h("p", { class: "is-waiting" }, `◐ Only ${state.ableToDecide} ${state.ableToDecide === 1 ? "person" : "people"} here can decide. An owner invites another under People.`) : null];
@@ -54,7 +54,7 @@ function decision(row, state, act) {
   const id = `reason-${row.id}`;
   const mine = row.by.some((each) => each.by === state.person.name);
   const send = (verdict) => act("decide", { id: row.id, verdict, argumentDigest: row.argumentDigest, reason: document.getElementById(id).value },
-    verdict === "reject" ? "Rejected. Nothing was run." : row.people > row.by.length + 1 ? "Approved. Another person has to as well." : "Approved. The Action goes to its Worker.");
+    verdict === "reject" ? "Rejected. Nothing was run." : row.people > row.approved.length + 1 ? "Approved. Another person has to as well." : "Approved. The Action goes to its Worker.");
   return h("li", { class: "card" },
     h("h3", {}, row.kind[0].toUpperCase() + row.kind.slice(1)),
     h("p", {}, `${nameOf(state.agents, row.agentId)} asks to run `, h("code", {}, row.action), " with exactly these values:"),
