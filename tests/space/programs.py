@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-VALUES = (0, 1, 2, 3, 0, 1, 2, "a", True)
+VALUES = (0, 1, 2, 3, 0, 1, 2, 0, 1, 2, 0.5, 2.5, "a", "a", True)
 NAMES = {"p": (("x",), ("x", "y")), "q": (("x",), ("x", "y")), "r": (("x", "y"),), "s": (("x",),), "e": (("x", "y"), ("x", "y", "z"))}
 VARIABLES = ("?u", "?v", "?w")
 IDS = tuple(f"n{number}" for number in range(12))
@@ -63,7 +63,7 @@ class _Writer:
         bound = sorted({value for one in found for value in one["args"].values() if isinstance(value, str) and value[0] == "?"})
         if bound and self.chance(3):
             result, left = draw.choice(("?n", *bound)), draw.choice(bound)
-            found += [{"predicate": draw.choice(("add", "sub", "mul")), "args": {"left": left, "right": draw.randint(0, 2), "result": result}},
+            found += [{"predicate": draw.choice(("add", "sub", "mul", "mod", "idiv", "imod", "min", "max")), "args": {"left": left, "right": draw.randint(0, 2), "result": result}},
                       {"predicate": "lt", "args": {"left": result, "right": 4}}, {"predicate": "gt", "args": {"left": left, "right": -2}}]
         if bound and self.chance(4):
             found.append({"predicate": "neq", "args": {"left": draw.choice(bound), "right": draw.choice((*bound, 2))}})

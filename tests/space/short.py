@@ -53,6 +53,18 @@ def operation(text):
     return {"op": "assert_fact", **literal(text)}
 
 
+def copied(space):
+    """An independent board with the same nodes, its closure computed anew in one go."""
+    found = Space(space.id, space.title, space.scopes, space.limits, summary=space.summary, at=space.created_at)
+    with found.change(space.updated_at, minting()) as change:
+        found.families = dict(space.families)
+        found.watched = {predicate: dict(families) for predicate, families in space.watched.items()}
+        for node in sorted(space.nodes.values(), key=lambda node: node.seq):
+            change.restore(node)
+    found.seq = space.seq
+    return found
+
+
 def tell(space, *texts, options=BatchOptions(), mint=None):
     operations = [operation(text) if isinstance(text, str) else text for text in texts]
     return space.apply(operations, options, at=AT, mint=mint or space.mint_for_tests)

@@ -15,7 +15,7 @@ from rulith.board.space import actions, tiers
 from rulith.board.space.nodes import BatchOptions
 from rulith.rules.program import Limits
 from rulith.rules.terms import Atom
-from tests.space.short import AT, TRUSTED, board, everything, facts, minting, tell, texts
+from tests.space.short import AT, board, copied, everything, facts, minting, tell, texts, TRUSTED
 
 
 def apply(space, node_id, expected=None):
@@ -200,7 +200,7 @@ def test_labels_evidence_and_conclusions_do_not_enter_a_revision():
     plain = board("F1 = p(x=1)")
     shown = board({"op": "assert_fact", "id": "F1", "predicate": "p", "args": {"x": 1}, "label": "other", "evidenceRefs": ["web:x"]})
     assert actions.revision(plain) == actions.revision(shown)
-    assert actions.revision(plain) == actions.revision(plain.copy())
+    assert actions.revision(plain) == actions.revision(copied(plain))
 
 
 # --- simulation and application agree ----------------------------------------------------

@@ -11,7 +11,7 @@ from rulith.base import limits
 from rulith.base.errors import Refused
 from rulith.board.space import aggregates, hints, outcome, tiers
 from rulith.rules.terms import Atom, Literal
-from tests.space.short import AT, TRUSTED, board, everything, facts, tell
+from tests.space.short import AT, board, copied, everything, facts, tell, TRUSTED
 
 SALES = ("S0 = sale(id=0, shop=e, amt=10)", "S1 = sale(id=1, shop=e, amt=5)", "S2 = sale(id=2, shop=w, amt=7)")
 
@@ -215,10 +215,10 @@ def test_totals_rest_on_disputed_members_openly():
 
 def test_a_copy_keeps_what_was_pinned():
     space = board(*SALES, aggregate(group_by="shop"))
-    copied = space.copy()
-    copied.mint_for_tests = space.mint_for_tests
-    tell(copied, {"op": "retract_node", "nodeId": "S0"})
-    assert facts(copied)[-1:] == ["total(shop=w, v=7)[d]"]
+    other = copied(space)
+    other.mint_for_tests = space.mint_for_tests
+    tell(other, {"op": "retract_node", "nodeId": "S0"})
+    assert facts(other)[-1:] == ["total(shop=w, v=7)[d]"]
     assert facts(space)[-2:] == ["total(shop=e, v=15)[d]", "total(shop=w, v=7)[d]"]
     assert space.updated_at == AT
 

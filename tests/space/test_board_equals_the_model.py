@@ -19,6 +19,7 @@ from rulith.board.space.space import Space
 from rulith.rules.program import Limits
 from tests.rules import naive
 from tests.space.checker import claim_of, problems
+from tests.space.short import copied
 from tests.space.told import Rejected, Told, wrapped
 
 VALUES = [0, 1, 2, 3, 0, 1, 2, 3, "a", True]
@@ -196,7 +197,7 @@ def test_a_board_equals_a_full_recomputation_after_every_batch(script):
 def test_a_copy_and_a_replay_without_refused_batches_hold_the_same(script):
     """Duty: design D7, a board is a fold of what it accepted; what was refused, and what was read, left no trace."""
     space, model, accepted = play(script)
-    check(space.copy(), model)
+    check(copied(space), model)
     replay = Space("s", limits=Limits(rounds=200))
     for batch in accepted:
         replay.apply(batch, at="now", mint=str)

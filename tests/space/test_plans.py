@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rulith.base.errors import Refused
 from rulith.base.limits import PLAN_STEPS_MAX
 from rulith.board.space import actions, plans, rehearsal
-from tests.space.short import AT, TRUSTED, board, everything, facts, minting, tell
+from tests.space.short import AT, board, copied, everything, facts, minting, tell, TRUSTED
 
 SHIPPING = ("F0 = spec(x=1)", "DESIGN! spec(x=?x) => drawn(x=?x)", "CODE! drawn(x=?x) => coded(x=?x)", "TEST! coded(x=?x) => tested(x=?x)",
             "SHIP! tested(x=?x), coded(x=?x) => shipped(x=?x)", "G? shipped(x=1)")
@@ -194,7 +194,7 @@ def test_a_found_plan_is_a_shortest_one(stated, specs, goal):
 
 def reaches(space, plan):
     """Apply the plan to an independent copy."""
-    copy, draw = space.copy(), minting()
+    copy, draw = copied(space), minting()
     if any(not actions.apply_action(copy, name, at=AT, mint=lambda prefix: draw("copy_")).applied for name in plan):
         return False
     return copy.satisfied_goals() == ["G"]

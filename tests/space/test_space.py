@@ -13,7 +13,7 @@ from rulith.base.errors import Refused
 from rulith.board.space import outcome
 from rulith.board.space.nodes import derived_id, read_derived_id
 from rulith.rules.terms import Atom
-from tests.space.short import AT, board, everything, facts, tell
+from tests.space.short import AT, board, copied, everything, facts, tell
 
 WORLD = ("F1 = a(x=1)", "F2 = a(x=2)", "R: b(x=?x) <- a(x=?x), naf c(x=?x)", "G? b(x=?x)", "A! a(x=?x) => c(x=?x)",
          {"op": "derive_aggregate", "id": "T", "kind": "count", "source": {"predicate": "b"}, "into": {"predicate": "n", "valueArg": "v"}},
@@ -70,12 +70,12 @@ def test_a_copy_is_equal_and_independent():
     space = board(*WORLD)
     with space.change(AT, space.mint_for_tests) as change:
         change.archive("F2")
-    copied = space.copy()
-    assert outcome.state(copied) == outcome.state(space) and copied.seq == space.seq
-    assert set(copied.unusable) == {"F2"}
-    copied.mint_for_tests = space.mint_for_tests
-    tell(copied, {"op": "retract_node", "nodeId": "F1"})
-    assert facts(space) == ["a(x=1)[a]", "b(x=1)[d]"] and facts(copied) == []
+    other = copied(space)
+    assert outcome.state(other) == outcome.state(space) and other.seq == space.seq
+    assert set(other.unusable) == {"F2"}
+    other.mint_for_tests = space.mint_for_tests
+    tell(other, {"op": "retract_node", "nodeId": "F1"})
+    assert facts(space) == ["a(x=1)[a]", "b(x=1)[d]"] and facts(other) == []
 
 
 def test_told_the_same_two_boards_are_equal():

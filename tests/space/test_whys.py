@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rulith.base.errors import Refused
 from rulith.board.space import actions, whys
 from rulith.rules.terms import read_literal
-from tests.space.short import AT, TRUSTED, board, everything, literal, minting, tell, texts
+from tests.space.short import AT, board, copied, everything, literal, minting, tell, texts, TRUSTED
 
 
 def ask(text):
@@ -161,7 +161,7 @@ def test_every_way_turns_the_answer_over_on_an_independent_board(stated, rules, 
     found = whys.what_if(space, pattern)
     assert everything(space) == before and found.holds == space.held(pattern)
     for way in found.ways:
-        other = space.copy()
+        other = copied(space)
         draw = minting()
         for doing in way:
             if doing.act == whys.APPLY:

@@ -1,6 +1,6 @@
 """The reasoning board as a product of its own: a Space of nodes over one rule Program.
 
-    space.py        Space: nodes, reads, `apply(operations, options, at=, mint=)`, `change`, `trial`, `copy`
+    space.py        Space: nodes, reads, `apply(operations, options, at=, mint=)`, `change`, `trial`
     nodes.py        what lies on a board, who sends a batch, how ids read
     reads.py        facts and their marks, goals, verdicts, proofs
     change.py       the hands of one staged change: add, remove, archive, close, settle

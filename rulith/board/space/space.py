@@ -91,18 +91,3 @@ class Space(Reads):
             raise
         finally:
             self._open = False
-
-    def copy(self) -> Space:
-        """An independent Space with the same nodes; its closure is computed anew."""
-        found = Space(self.id, self.title, self.scopes, self.limits, summary=self.summary, at=self.created_at)
-        with found.change(self.updated_at, _no_mint) as change:
-            found.families = dict(self.families)
-            found.watched = {predicate: dict(families) for predicate, families in self.watched.items()}
-            for node in sorted(self.nodes.values(), key=lambda node: node.seq):
-                change.restore(node)
-        found.seq = self.seq
-        return found
-
-
-def _no_mint(prefix: str) -> str:
-    raise AssertionError(f"a copy draws no {prefix} id")
