@@ -138,8 +138,11 @@ class McpSurface:
         return StreamResponse(200, _headers(session, "text/event-stream"), self._read(session, parts, request))
 
     async def _initialize(self, agent_id: str, message: jsonrpc.Request) -> Response:
-        session, before = self.sessions.open(agent_id, message.params, message.id, mint=lambda: mint("mcps_"),
-                                             required_client=self._required_client)
+        try:
+            session, before = self.sessions.open(agent_id, message.params, message.id, mint=lambda: mint("mcps_"),
+                                                 required_client=self._required_client)
+        except Rejected as rejected:          # whatever session the request names, this is no answer of it
+            return _json(rejected.status, rejected.body)
         if before is not None:
             self.authority.touched(agent_id)    # calls held for the old session hear of it
         try:

@@ -40,6 +40,8 @@ def sent() -> dict[str, str]:
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refused" and node.args:
                 code = node.args[0]
                 for each in (code.body, code.orelse) if isinstance(code, ast.IfExp) else (code,):
+                    if isinstance(each, ast.Attribute) and each.attr == "code":
+                        continue                # of a refusal that was raised somewhere else
                     assert isinstance(each, ast.Constant), f"{path.name}:{node.lineno}: a code that no reader can see"
                     found.setdefault(each.value, path.name)
             if isinstance(node, ast.Dict):
