@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rulith.base.errors import Refused
 from rulith.board.board import Board
-from rulith.board.law_proofs import FirstFound, derivation
+from rulith.board.law_proofs import FirstFound, Law, derivation
 from rulith.board.shapes import TIER_RANK, TIERS
 from rulith.board.state import Fact, RuleInfo
 from rulith.rules.proofs import Node
@@ -152,7 +152,7 @@ def test_what_a_refused_command_computed_is_forgotten(up):
     with pytest.raises(Refused):
         up.batch(up.case, {"op": "retract_node", "nodeId": "h"}, {"op": "retract_node", "nodeId": "nothing"})
     state = up.board.state
-    assert all(state.ground(atom) == FirstFound(state, state.program).ground(atom) for atom in list(state.program.facts()))
+    assert all(state.ground(atom) == FirstFound(state, Law(state.program, state.totals)).ground(atom) for atom in list(state.program.facts()))
 
 
 # --- against a slow evaluator that knows law rules only --------------------------------
