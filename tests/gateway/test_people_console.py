@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+from rulith.base.canonical import digest
 from rulith.gateway import console_api
 from rulith.gateway.passphrase import NOBODY
 
@@ -61,10 +62,15 @@ async def invited(owner: Person, name: str, role: str) -> Person:
     return person
 
 
-async def for_two(world, kit):
-    """A write that waits for two people: the demo's decision, asked of two."""
-    plain = world.gateway.authority.command_registry
-    world.gateway.authority.command_registry = lambda command: plain({**command, "people": 2} if command["kind"] == "request_decision" else command)
+LAW = {"format": "rulith-constitution/1", "version": "1.0.0", "title": "Two eyes more", "rules": [
+    {"id": "two", "label": "two people approve every write", "when": [{"predicate": "proposed", "args": {"action": "?action", "kind": "write"}}],
+     "then": [{"predicate": "needs_decision", "args": {"action": "?action", "kind": "two_people"}}]}]}
+
+
+async def for_two(owner: Person):
+    """A write that waits for two people, because the Constitution says so."""
+    world, kit = owner.world, owner.kit
+    await owner.result("constitution-install", {"text": json.dumps(LAW), "digest": digest(LAW), "replaces": ""})
     host, worker = world.host(), world.worker()
     await host.initialize()
     await worker.poll()
@@ -72,7 +78,6 @@ async def for_two(world, kit):
     await world.act(host, worker, "read_input", case["root"])
     held = await host.call("ApplyAction", kit.action_call(APPROVED, case["root"]))
     assert held["state"] == "waiting_for_decision", held
-    world.gateway.authority.command_registry = plain
     return host, worker, case
 
 
@@ -121,8 +126,8 @@ def test_an_invitation_runs_out(play, kit):
 
 def test_two_different_people_approve_across_a_restart(play, kit):
     async def story(world):
-        host, worker, _ = await for_two(world, kit)
         owner = await owner_of(world, kit)
+        host, worker, _ = await for_two(owner)
         ann, eve = await invited(owner, "ann", "operator"), await invited(owner, "eve", "viewer")
         status, found = await verdict(eve)
         assert (status, found["errorCode"]) == (403, "role_too_low")
@@ -152,8 +157,8 @@ def found_id(world) -> str:
 
 def test_the_page_counts_only_those_whose_word_still_counts(play, kit):
     async def story(world):
-        await for_two(world, kit)
         owner = await owner_of(world, kit)
+        await for_two(owner)
         ann, bob = await invited(owner, "ann", "operator"), await invited(owner, "bob", "operator")
         await verdict(ann)
         assert (await owner.ask("state"))[1]["decisions"][0]["approved"] == ["ann"]
@@ -172,8 +177,8 @@ async def verdict_of(world, kit, name: str):
 
 def test_one_rejection_rejects_and_the_agent_reads_why(play, kit):
     async def story(world):
-        host, worker, _ = await for_two(world, kit)
         owner = await owner_of(world, kit)
+        host, worker, _ = await for_two(owner)
         bob = await invited(owner, "bob", "operator")
         assert (await verdict(owner))[1]["result"]["state"] == "pending"
         assert (await verdict(bob, "reject"))[1]["errorCode"] == "reason_required"
@@ -187,18 +192,18 @@ def test_one_rejection_rejects_and_the_agent_reads_why(play, kit):
 
 def test_the_agent_sees_that_it_waits_and_for_which_kind_and_nothing_else(play, kit):
     async def story(world):
-        host, _, case = await for_two(world, kit)
         owner = await owner_of(world, kit)
+        host, _, case = await for_two(owner)
         await invited(owner, "ann", "operator")
         await verdict(owner)
         read = await host.call("QueryBoard")
         entry = read["operations"][0]
-        assert {name: entry[name] for name in ("state", "decision")} == {"state": "waiting_for_decision", "decision": "approve the totals before they are written"}
+        assert {name: entry[name] for name in ("state", "decision")} == {"state": "waiting_for_decision", "decision": "approve the totals before they are written, two_people"}
         assert set(entry) == {"tool", "label", "state", "decision", "at", "since"}
         form = (await host.ping())[0]
         assert set(form) == {"ordinal", "tool", "label", "state", "at", "since"}
         everything = json.dumps([read, await host.call("OpenCase", {"caseId": case["caseId"]}), await host.ping()])
-        for word in (found_id(world), "ann", "people", "approvals", "expiresAt", "argumentDigest"):
+        for word in (found_id(world), '"ann"', '"approved"', "approvals", "expiresAt", "argumentDigest"):
             assert word not in everything, word
 
     play(story, pollHoldMs=100)
@@ -211,8 +216,8 @@ INTRUDERS = ["page script", "stale page", "agent", "worker", "device", "removed"
 def test_nobody_but_a_person_in_a_role_that_may_decides(play, kit, who):
     """A page script has the browser's cookie and no token; the others have what is theirs, sent in every place it could go."""
     async def story(world):
-        host, worker, case = await for_two(world, kit)
         owner = await owner_of(world, kit)
+        host, worker, case = await for_two(owner)
         ann = await invited(owner, "ann", "viewer" if who == "viewer" else "operator")
         decision = next(iter(world.gateway.authority.registry.decisions.values()))
         thief, headers, wanted = Person(world, kit), {}, (401, "sign_in_required")

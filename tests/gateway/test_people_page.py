@@ -9,6 +9,8 @@ import re
 
 import pytest
 
+from rulith.base.canonical import digest
+
 CHROMIUM = "/usr/bin/chromium"
 playwright = pytest.importorskip("playwright.async_api")
 pytestmark = pytest.mark.skipif(not os.path.exists(CHROMIUM), reason="no chromium on this machine")
@@ -59,24 +61,29 @@ async def accept(page, name: str, code: str, words: str) -> None:
     await page.wait_for_selector("nav:not([hidden])")
 
 
+LAW = {"format": "rulith-constitution/1", "version": "1.0.0", "title": "Two eyes more", "rules": [
+    {"id": "two", "label": "two people approve every write", "when": [{"predicate": "proposed", "args": {"action": "?action", "kind": "write"}}],
+     "then": [{"predicate": "needs_decision", "args": {"action": "?action", "kind": "two_people"}}]}]}
+
+
 async def waits_for_two(world, kit):
-    plain = world.gateway.authority.command_registry
-    world.gateway.authority.command_registry = lambda command: plain({**command, "people": 2} if command["kind"] == "request_decision" else command)
+    authority = world.gateway.authority
+    authority.command_registry({"kind": "install_constitution", "constitution": LAW, "digest": digest(LAW), "authority": {"kind": "person", "by": "owner", "signInAgeS": 1}})
+    authority.command_board(world.profile.agent_id, {"kind": "install_constitution", "constitution": LAW, "digest": digest(LAW)})
     host, worker = world.host(), world.worker()
     await host.initialize()
     await worker.poll()
     case = await world.open_case(host, "approved_calculation")
     await world.act(host, worker, "read_input", case["root"])
     await host.call("ApplyAction", kit.action_call("write_approved_output", case["root"]))
-    world.gateway.authority.command_registry = plain
     return host, worker
 
 
 def test_two_people_come_in_decide_and_one_goes(play, kit):
     async def story(world, window):
-        host, worker = await waits_for_two(world, kit)
         owner = await window()
         await first_owner(world, owner)
+        host, worker = await waits_for_two(world, kit)
         await owner.wait_for_selector("text=Only 1 person here can decide")
         await owner.click('nav a[href="#people"]')
         await owner.fill("#person-name", "<b>ann</b>")

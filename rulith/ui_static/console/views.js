@@ -95,7 +95,8 @@ export function console_(state, act) {
     h("section", { "aria-labelledby": "past" }, h("h2", { id: "past" }, "Decided"),
       settled.length ? h("ul", {}, settled.map((row) => h("li", { class: "row" }, h("span", { class: "grow" }, row.kind, " ", h("code", {}, row.action), row.by.length ? h("p", { class: "quiet" }, row.by.map((each) => `${each.by}: ${each.verdict}${each.reason ? `, ${each.reason}` : ""}`).join("; ")) : null),
         h("span", { class: SETTLED[row.state] }, row.state), when(row.by.length ? row.by[row.by.length - 1].at : row.expiresAt, state.now))))
-        : h("p", { class: "quiet" }, "Nothing has been decided yet.")),
+        : h("p", { class: "quiet" }, "Nothing has been decided yet."),
+      settled.length ? h("p", { class: "quiet" }, "The newest fifty at most; ", h("a", { href: "#ledger/gateway?text=decide" }, "all of them are in the ledger"), ".") : null),
   ];
 }
 
