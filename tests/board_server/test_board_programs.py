@@ -168,3 +168,11 @@ def test_a_wrong_status_hides_what_follows():
     steps = [{"status": "accepted", "state": {"facts": []}}]
     found = compare([{"operations": []}], {"steps": [{"status": "rejected", "error": {"label": "X"}}], "final": {"facts": [1]}}, {"steps": steps, "final": {"facts": []}})
     assert [each.where for each in found] == ["steps[0].status"]
+
+
+def test_a_program_file_beyond_its_size_is_a_bad_file(capsys, tmp_path, monkeypatch):
+    path = written(tmp_path, PROGRAM)
+    monkeypatch.setattr(board_programs, "PROGRAM_BYTES_MAX", path.stat().st_size)
+    assert run(capsys, path)[0] == 0
+    monkeypatch.setattr(board_programs, "PROGRAM_BYTES_MAX", path.stat().st_size - 1)
+    assert run(capsys, path)[0] == 2
