@@ -15,7 +15,7 @@ from itertools import islice
 
 from rulith.base.canonical import canonical_text, number_text
 from rulith.base.errors import Refused
-from rulith.board.attempts import attempt
+from rulith.board.attempts import DONE, attempt
 from rulith.board.capability import DECISION_EXPIRES_S, type_of
 from rulith.board.cases import case_of_root, check_in_time, check_running, matching_atoms, writable_cases
 from rulith.board.constitution import BOARD_KIND, Proposal, Rest, judge, merged_decision
@@ -469,7 +469,7 @@ def _candidates_shown(spec: ActionSpec, found: Sequence[Candidate], sight: Sight
         args = {name: value for name, value in row["args"].items() if f"?{name}" in known}
         if args != row["args"]:
             row = {"args": args, "target": row["target"], "withheld": True}
-        elif "tried" in row:
+        elif row.get("tried", {}).get("state", DONE) != DONE:      # whose words these are, no Profile says
             row["tried"] = {name: value for name, value in row["tried"].items() if name != "reason"}
         rows.setdefault(canonical_text(row), row)
     return list(rows.values())

@@ -23,6 +23,7 @@ from rulith.base.limits import AGENTS_MAX, CAPABILITY_BYTES_MAX, RELEASES_MAX, S
 from rulith.board.capability_check import check_capability
 from rulith.board.constitution import check_constitution
 from rulith.board.differences import capability_changes, constitution_changes
+from rulith.board.profiles import record_of
 from rulith.board.shapes import Source
 from rulith.disk.home import Home
 from rulith.disk.profiles import Profile, agent_secrets, list_profiles, worker_secrets
@@ -242,7 +243,24 @@ class Administration:
         if (lock.digest if lock is not None else "") != shown:
             raise Refused("tool_lock_not_as_shown", tool=tool_id[:120])
 
+    async def waive_decision(self, connection_id: str, tool_id: str, shown: str, waived: bool, by: dict) -> dict:
+        """Let the Tool of this very lock act directly without a decision, or ask a person first again."""
+        self.authority.registry.connection(connection_id)
+        result = self.authority.command_registry({"kind": "waive_decision", "connectionId": connection_id, "toolId": tool_id, "digest": shown,
+                                                  "waived": waived, "authority": by}).result
+        self.authority.touched(connection_id)
+        return result
+
     # --- Agents ------------------------------------------------------------------------
+
+    async def set_profile(self, agent_id: str, profile: Mapping, replaces: str, by: dict) -> dict:
+        """Let the Agent see what `profile` lists, in place of the Profile with the digest `replaces`; {} shows everything."""
+        self.authority.registry.agent(agent_id)
+        if digest(record_of(self.authority.registry.profile(agent_id))) != replaces:
+            raise Refused("profile_not_as_shown")
+        result = self.authority.command_registry({"kind": "set_profile", "id": agent_id, "profile": dict(profile), "authority": by}).result
+        self.authority.touched(agent_id)
+        return result
 
     async def create_agent(self, name: str, by: dict) -> dict:
         """A new Agent with an empty Board under every installed Capability; its token is told here and never again."""

@@ -17,15 +17,17 @@ from rulith.base.json_text import read_json
 from rulith.board.actions import setup_problem
 from rulith.board.cases import open_cases
 from rulith.board.differences import constitution_changes, descriptor_changes
+from rulith.board.direct import direct_actions, name_of, unfit
+from rulith.board.profiles import MEMBERS, record_of
 from rulith.board.release import ActionSpec
-from rulith.board.shapes import TIERS
-from rulith.board.state import CLOSED
+from rulith.board.shapes import TIERS, ToolLock
+from rulith.board.state import CLOSED, EXPLORATION
 from rulith.gateway.administration import Administration
 from rulith.gateway.authority import AgentState
 from rulith.gateway.source_checks import TYPES, known_predicates
 from rulith.gateway.worker_line import WorkerLine
 
-TEXT, TEXTS = "text", "a list of texts"
+TEXT, TEXTS, YES_NO, OBJECT = "text", "a list of texts", "true or false", "an object"
 SOURCE_MEMBERS = {"connectionId": TEXT, "name": TEXT, "type": TEXT, "access": TEXT, "tier": TEXT, "attests": TEXTS}
 # route -> the members of its body, all of them required
 BODIES: dict[str, dict[str, str]] = {
@@ -38,7 +40,9 @@ BODIES: dict[str, dict[str, str]] = {
     "source-remove": {"name": TEXT, "replaces": TEXT},
     "tool-lock": {"connectionId": TEXT, "toolId": TEXT, "digest": TEXT, "replaces": TEXT},
     "tool-unlock": {"connectionId": TEXT, "toolId": TEXT, "digest": TEXT},
+    "tool-waive": {"connectionId": TEXT, "toolId": TEXT, "digest": TEXT, "waived": YES_NO},
     "agent-create": {"name": TEXT},
+    "agent-profile": {"id": TEXT, "profile": OBJECT, "replaces": TEXT},
     "agent-rotate": {"id": TEXT},
     "agent-revoke": {"id": TEXT},
     "connection-create": {"name": TEXT, "agentId": TEXT},
@@ -46,6 +50,11 @@ BODIES: dict[str, dict[str, str]] = {
 }
 CHECKS = ("capability-check", "constitution-check")     # what precedes an act, and changes nothing
 UPLOADS = (*CHECKS, "capability-install", "constitution-install")     # routes whose body may be as large as a Capability file
+
+
+_IS: dict[str, Callable[[object], bool]] = {
+    TEXT: lambda value: isinstance(value, str), YES_NO: lambda value: isinstance(value, bool), OBJECT: lambda value: isinstance(value, dict),
+    TEXTS: lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value)}
 
 
 def read_body(route: str, body: bytes) -> dict:
@@ -59,8 +68,7 @@ def read_body(route: str, body: bytes) -> dict:
             raise Refused("bad_command", problem=f"The member {name[:80]!r} is not one of {', '.join(members)}.")
     for name, kind in members.items():
         value = found.get(name)
-        texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        if not (isinstance(value, str) if kind == TEXT else texts):
+        if not _IS[kind](value):
             raise Refused("bad_command", problem=f"{name} must be {kind}.")
     return found
 
@@ -80,6 +88,8 @@ class ConsoleAdmin:
             "source-remove": lambda given, by: do.remove_source(given["name"], given["replaces"], by),
             "tool-lock": lambda given, by: do.lock_tool(given["connectionId"], given["toolId"], given["digest"], given["replaces"], by),
             "tool-unlock": lambda given, by: do.unlock_tool(given["connectionId"], given["toolId"], given["digest"], by),
+            "tool-waive": lambda given, by: do.waive_decision(given["connectionId"], given["toolId"], given["digest"], given["waived"], by),
+            "agent-profile": lambda given, by: do.set_profile(given["id"], given["profile"], given["replaces"], by),
             "agent-create": lambda given, by: do.create_agent(given["name"], by),
             "agent-rotate": lambda given, by: do.rotate_agent(given["id"], by),
             "agent-revoke": lambda given, by: do.revoke_agent(given["id"], by),
@@ -104,12 +114,26 @@ class ConsoleAdmin:
             "gatewayUrl": gateway_url,
             "capabilities": [self._capability(each) for each in registry.releases.values()],
             "constitution": self._constitution(),
-            "agents": [{"id": each["id"], "name": each["name"], "addedAt": each["addedAt"], "revoked": not each["tokenHash"]}
-                       for each in registry.agents.values()],
+            "agents": [self._agent(each) for each in registry.agents.values()],
             "connections": [self._connection(each) for each in registry.connections.values()],
             "sources": [{**each.record(), "digest": digest(each.record())} for each in registry.sources.values()],
             "sourceTypes": list(TYPES), "tiers": list(TIERS), "predicates": known_predicates(self.authority),
         }
+
+    def _agent(self, agent: Mapping) -> dict:
+        """An Agent, its Profile, and the names that one may list: those that are known here, and those that it lists already."""
+        registry, board = self.authority.registry, self.authority.agents[agent["id"]].board.state
+        profile = record_of(registry.profile(agent["id"]))
+        own = {each["id"] for each in registry.connections.values() if each["agentId"] == agent["id"]}
+        releases = board.releases.values()
+        known: dict[str, set[str]] = {
+            "capabilities": {each.id for each in releases}, "case_types": {*board.case_types, EXPLORATION},
+            "predicates": {*(name for each in releases for name in each.predicates), *(row["predicate"] for key, lock in registry.locks.items() if key[0] in own
+                                                                                         for row in lock.descriptor.get("returns", ()))},
+            "sources": {each.name for each in registry.sources.values() if each.connection_id in own}, "tiers": set(TIERS)}
+        return {"id": agent["id"], "name": agent["name"], "addedAt": agent["addedAt"], "revoked": not agent["tokenHash"],
+                "profile": profile, "profileDigest": digest(profile),
+                "choices": {name: sorted(known[name] | set(profile.get(name, ())), key=TIERS.index if name == "tiers" else None) for name in MEMBERS}}
 
     def _capability(self, release: Mapping) -> dict:
         states = [state for state in self.authority.agents.values() if release["id"] in state.board.state.releases]
@@ -150,7 +174,21 @@ class ConsoleAdmin:
         locks = {lock.tool_id: lock for lock in self.authority.registry.locks_of(connection_id)}
         return {"id": connection_id, "name": connection["name"], "agentId": connection["agentId"], "addedAt": connection["addedAt"],
                 "line": self._line.line(connection_id),
-                "tools": [_tool(each, advertised.get(each), locks.get(each)) for each in sorted({*advertised, *locks})]}
+                "tools": [{**_tool(each, advertised.get(each), locks.get(each)), **self._direct(connection["agentId"], locks.get(each))}
+                          for each in sorted({*advertised, *locks})]}
+
+    def _direct(self, agent_id: str, lock: ToolLock | None) -> dict:
+        """What a locked Tool is as a direct Action of its Agent: its name and what it waits for, or why it is none."""
+        state = self.authority.agents.get(agent_id)
+        if lock is None or state is None:
+            return {}
+        problem = unfit(state.board.state, lock)
+        if problem is not None:
+            return {"direct": {"problem": problem}}
+        policy = self.authority.policy(agent_id)
+        found = direct_actions(state.board.state, policy)[name_of(lock.tool_id)]
+        lacks = found.problem or setup_problem(found.spec, policy) or ""
+        return {"direct": {"action": found.spec.id, "lacks": lacks, "kind": found.spec.kind, "waived": lock.waived, "decision": found.spec.decision is not None}}
 
 
 def _tool(tool_id: str, advertised: Mapping | None, lock) -> dict:

@@ -30,7 +30,7 @@ ANYTHING = "*"
 
 
 def known_predicates(authority: Authority) -> dict[str, dict]:
-    """Predicate -> {types, capability}: what some Action's Tool returns, and which Source types may say it."""
+    """Predicate -> {types, capability}: what the Tool of some Action or a locked Tool returns, and which Source types may say it."""
     found: dict[str, dict] = {}
     for state in authority.agents.values():
         for release in state.board.state.releases.values():
@@ -39,6 +39,10 @@ def known_predicates(authority: Authority) -> dict[str, dict]:
                     known = found.setdefault(row["predicate"], {"types": set(), "capability": release.id})
                     declared = set(release.predicates[row["predicate"]].sources)
                     known["types"] |= set(action.source_types) & (declared or set(action.source_types))
+    for lock in authority.registry.locks.values():           # what a direct Action would return
+        for row in lock.descriptor.get("returns", ()):
+            if not found.get(row["predicate"], {"capability": ""})["capability"]:
+                found.setdefault(row["predicate"], {"types": set(), "capability": ""})["types"] |= set(lock.descriptor.get("sourceTypes", ()))
     return {name: {**known, "types": sorted(known["types"])} for name, known in sorted(found.items())}
 
 

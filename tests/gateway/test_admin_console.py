@@ -105,6 +105,8 @@ def example_bodies(world) -> dict[str, dict]:
         "source-remove": {"name": SOURCE, "replaces": digest(source.record())},
         "tool-lock": {"connectionId": lock.connection_id, "toolId": lock.tool_id, "digest": lock.digest, "replaces": lock.digest},
         "tool-unlock": {"connectionId": lock.connection_id, "toolId": lock.tool_id, "digest": lock.digest},
+        "tool-waive": {"connectionId": lock.connection_id, "toolId": lock.tool_id, "digest": lock.digest, "waived": True},
+        "agent-profile": {"id": world.profile.agent_id, "profile": {"tiers": ["attested"]}, "replaces": digest({})},
         "agent-create": {"name": "Second"}, "agent-rotate": {"id": world.profile.agent_id}, "agent-revoke": {"id": world.profile.agent_id},
         "connection-create": {"name": "Mine", "agentId": world.profile.agent_id}, "connection-rotate": {"id": lock.connection_id},
     }
@@ -157,8 +159,8 @@ def test_every_act_is_a_row_in_the_persons_name(play, kit):
         another = bodies["source-add"]
         bodies["tool-lock"]["replaces"] = ""                      # unlocked by then
         bodies["source-remove"] = {"name": "another", "replaces": digest(another)}
-        order = ["tool-unlock", "tool-lock", "source-edit", "source-add", "source-remove", "capability-install", "constitution-install", "agent-create", "agent-rotate",
-                 "agent-revoke", "connection-create", "connection-rotate"]
+        order = ["tool-unlock", "tool-lock", "tool-waive", "source-edit", "source-add", "source-remove", "capability-install", "constitution-install", "agent-create", "agent-rotate",
+                 "agent-profile", "agent-revoke", "connection-create", "connection-rotate"]
         assert {*order, "capability-check", "constitution-check"} == set(BODIES)
         for route in order:
             before = rows(world)

@@ -86,6 +86,7 @@ CODES: dict[str, tuple[str, str]] = {
         "The lease of Connection {connection} is still live, so its Worker may still be running a claimed call.",
         "Stop that Worker, or wait {seconds} s until its lease has lapsed, then isolate it.",
     ),
+    "profile_not_as_shown": ("The Profile of this Agent is not the one that you were shown.", "Reload the page, look at it again, and change what you then see."),
     # the surface
     "operation_running": (
         "An earlier operation of this Agent ({label}) is {state}.",

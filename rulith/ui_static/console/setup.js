@@ -84,6 +84,31 @@ function tokenLines(result, admin) {
     note: result.warning || (result.profile ? `The profile ${result.profile} of this home has it already.` : "Set both for `rulith agent`, or give the token to an MCP host together with the address above and /mcp.") };
 }
 
+const LISTS = [["capabilities", "Capabilities"], ["case_types", "Case Types"], ["predicates", "Predicates"], ["sources", "Sources"], ["tiers", "Tiers"]];
+
+/** The Profile of an Agent: what it may see of its Board. */
+function sees(row, act) {
+  const limited = LISTS.filter(([name]) => row.profile[name]);
+  const save = (event) => {
+    event.preventDefault();
+    const form = event.target;
+    const profile = Object.fromEntries(LISTS.filter(([name]) => !form.elements[`all-${name}`].checked)
+      .map(([name]) => [name, [...form.querySelectorAll(`[name=${name}]:checked`)].map((box) => box.value)]));
+    act("agent-profile", { id: row.id, profile, replaces: row.profileDigest }, `Changed what ${row.name} may see.`);
+  };
+  const list = ([name, words]) => {
+    const listed = row.profile[name];
+    const rows = h("div", { hidden: !listed }, row.choices[name].map((each) => h("label", { class: "check" },
+      h("input", { type: "checkbox", name, id: `${name}-${row.id}-${each}`, value: each, checked: Boolean(listed && listed.includes(each)) }), h("code", {}, each))));
+    return h("fieldset", {}, h("legend", {}, words),
+      h("label", { class: "check" }, h("input", { type: "checkbox", id: `all-${name}-${row.id}`, name: `all-${name}`, checked: !listed, onchange: (event) => { rows.hidden = event.target.checked; } }), "All of them, also those to come"), rows);
+  };
+  return h("details", { id: `sees-${row.id}` },
+    h("summary", {}, limited.length ? `It sees only some ${limited.map(([, words]) => words).join(", ")}` : "It sees its whole Board"),
+    h("p", {}, "What is not ticked is withheld from its views, results and proofs at once, what it was told before too. It changes no fact and no goal, and people see everything."),
+    h("form", { onsubmit: save }, LISTS.map(list), h("div", { class: "buttons" }, h("button", { class: "primary" }, `Change what ${row.name} may see`))));
+}
+
 export function agents(admin, state, work, set, act) {
   const told = (answer) => { if (answer) set({ once: tokenLines(answer.result, admin) }, ["agent-name"]); };
   return [
@@ -91,7 +116,7 @@ export function agents(admin, state, work, set, act) {
       h("ul", {}, admin.agents.map((row) => h("li", { class: "item" },
         h("h3", {}, row.name), h("p", { class: "mono quiet" }, row.id),
         h("p", {}, row.revoked ? h("span", { class: "is-bad" }, "✕ revoked: nobody speaks for it") : h("span", { class: "is-done" }, "● has a token"), h("span", { class: "quiet" }, " · added "), when(row.addedAt, state.now)),
-        row.revoked ? null : handOver(row.id, admin.gatewayUrl),
+        row.revoked ? null : handOver(row.id, admin.gatewayUrl), sees(row, act),
         h("div", { class: "buttons" },
           h("button", { type: "button", "aria-label": `New token for ${row.name}`, onclick: async () => { if (row.revoked || isMeant("The present token stops working at once.", row.name)) told(await act("agent-rotate", { id: row.id }, "Its old token no longer works.")); } }, "New token"),
           row.revoked ? null : h("button", { type: "button", "aria-label": `Revoke ${row.name}`, onclick: () => { if (isMeant("Its token stops working at once; its Cases and receipts stay.", row.name)) act("agent-revoke", { id: row.id }, `Revoked ${row.name}.`); } }, "Revoke")))))),
