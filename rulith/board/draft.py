@@ -113,7 +113,7 @@ def _contracted(path: Path, document: Mapping, operations: Sequence[Mapping]) ->
                   for task in case_type["task"]]
     used = {node["by"]["id"].rpartition("/")[2] for tree in document["conclusions"] for node in proof_nodes(tree) if node["by"]["kind"] == "rule"}
     known = [_spelled(row, full) for row in capability.get("rules", ()) if not _names_other_type(_spelled(row, full), path.case_type)]
-    totals = [_spelled(row, full) for row in capability.get("aggregates", ())]
+    totals = [_spelled({"id": row["into"]["predicate"], **row}, full) for row in capability.get("aggregates", ())]
     path.rules, path.aggregates = _needed(path, [row for row in known if row["id"] in used], [row for row in totals if row["id"] in used], known, totals)
 
 

@@ -29,7 +29,7 @@ def rules_of(capability: Mapping) -> Iterator[dict]:
         yield {"id": f"{name}/{row['id']}", "law": True, **{part: [literal_of(each, full) for each in row[part]] for part in ("when", "then")}}
     for row in capability.get("aggregates", ()):
         over = {**row, **{part: {**row[part], "predicate": full[row[part]["predicate"]]} for part in ("source", "into")}}
-        yield {"id": f"{name}/aggregate/{row['id']}", "law": True, "when": [], "then": [literal_of(row["into"], full)], "over": over}
+        yield {"id": f"{name}/aggregate/{row.get('id') or row['into']['predicate']}", "law": True, "when": [], "then": [literal_of(row["into"], full)], "over": over}
     for row in capability.get("acceptance", ()):
         tied = {"acceptance": {"node": node, "test": f"{capability['id']}.{row['id']}"}, "subgoal_of": {"child": node, "parent": "?root"}}
         when = [*(literal_of({"predicate": word, "args": args}) for word, args in tied.items()), *(literal_of(each, full) for each in row["when"])]

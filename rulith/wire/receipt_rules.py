@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import accumulate, islice
 
 from rulith.base.canonical import canonical_text, number_text
 
-LIMIT = 2**53 - 1
-OPERANDS = ("left", "right", "value", "low", "high")
+LIMIT, TEXT_MAX, MATCHES_MAX, STEPS_MAX = 2**53 - 1, 65_536, 200_000, 3_000_000      # exact numbers; a text; ways of one body; facts looked at
+NUMBER = re.compile(r"-?[0-9]{1,17}(\.[0-9]{1,20})?(e[+-][0-9]{1,3})?", re.ASCII)
 COMPARE: dict[str, Callable] = {
     "eq": operator.eq, "neq": operator.ne, "contains": lambda text, part: isinstance(text, str) and isinstance(part, str) and part in text,
     "lt": operator.lt, "lte": operator.le, "gt": operator.gt, "gte": operator.ge, "between": lambda value, low, high: low <= value <= high}
@@ -31,11 +33,8 @@ def read(value: object) -> object:
     """A JSON scalar in its one form: "5" and 5.0 are 5, "007" is text."""
     if isinstance(value, bool):
         return (str(value).lower(),)
-    if isinstance(value, str) and value[:1] in "-0123456789" and value[-1:].isdigit() and len(value) < 26:
-        try:
-            value = float(value) if abs(float(value)) <= LIMIT and number_text(float(value)) == value else value
-        except ValueError:
-            return value
+    if isinstance(value, str) and NUMBER.fullmatch(value) and abs(float(value)) <= LIMIT and number_text(float(value)) == value:
+        value = float(value)
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= LIMIT else value
 
 
@@ -59,7 +58,8 @@ def literal_of(row: Mapping, full: Mapping[str, str] | None = None) -> dict:
 def computed(op: str, *operands) -> tuple[object, bool] | None:
     """(the result, whether it is exact), or None where there is none."""
     if op == "concat":
-        return (read("".join(map(str, operands))), True) if all(isinstance(each, (str, int)) for each in operands) else None
+        good = all(isinstance(each, (str, int)) for each in operands) and sum(len(str(each)) for each in operands) <= TEXT_MAX
+        return (read("".join(map(str, operands))), True) if good else None
     if not all(isinstance(each, (int, float)) and abs(each) <= LIMIT for each in operands):
         return None
     x, y = (*map(Fraction, operands), Fraction(1))[:2]
@@ -101,10 +101,10 @@ def fits(literal: Mapping, fact: tuple, bound: Mapping) -> dict | None:
 
 
 class World:
-    """Rules, and the facts they are judged over. A rule is {when, then}, an aggregate's {when: [], then, over}."""
+    """Rules, and the facts they are judged over; what it takes to look is bounded. A rule is {when, then}, an aggregate's {when: [], then, over}."""
 
     def __init__(self, rules: Iterable[Mapping], facts: Iterable[tuple]) -> None:
-        self._rules, self._stated, self._known = list(rules), frozenset(facts), {}
+        self._rules, self._stated, self._known, self._left = list(rules), frozenset(facts), {}, STEPS_MAX
 
     def about(self, sign: tuple) -> Iterable[tuple]:
         """All facts of one predicate, stated and concluded. Raises RecursionError where one depends on its own absence."""
@@ -113,11 +113,11 @@ class World:
             while fresh := [rule for rule in self._rules if rule not in active and any(head["sign"] in need for head in rule["then"])]:
                 active += fresh
                 need |= {each["sign"] for rule in fresh for each in rule["when"] if each["joins"]}
-            while new:
+            while new is not None:
                 for fact in new:
                     held.setdefault(fact[:2], {})[fact] = None
                 new = {fact for rule in active for fact in self.concluded(rule, [list(held.get(each["sign"], ())) for each in rule["when"] if each["joins"]])
-                       if fact not in held.get(fact[:2], ())}
+                       if fact not in held.get(fact[:2], ())} or None
             self._known[sign] = held.get(sign, {})
         return self._known[sign]
 
@@ -131,7 +131,11 @@ class World:
         """(bindings, whether every sum was exact) of each way the body holds over the facts given for each joined literal."""
         found, joined = [{}], [each for each in body if each["joins"]]
         for literal, rows in zip(joined, facts):
-            found = [more for bound in found for fact in rows if (more := fits(literal, fact, bound)) is not None]
+            tried, found = len(found) * len(rows), list(islice(
+                (more for bound in found for fact in rows if (more := fits(literal, fact, bound)) is not None), MATCHES_MAX))
+            self._left -= tried + 20 * len(found)        # a match costs more than a look
+            if self._left < 0 or len(found) == MATCHES_MAX:
+                raise ValueError("more follows than can be looked at")
         for bound in found if len(joined) == len(facts) else ():
             if (exact := self._guarded([each for each in body if not each["joins"]], bound)) is not None:
                 yield bound, exact
@@ -143,7 +147,7 @@ class World:
             ready = next(each for each in waiting if not any(free(term, bound) for name, term in each["args"].items() if name != "result" or each["naf"]))
             waiting.remove(ready)
             op, args, term = ready["sign"][0], dict(under(ready["args"], bound)), ready["args"].get("result")
-            values = [args[name] for name in OPERANDS if name in args]
+            values = [args[name] for name in ("left", "right", "value", "low", "high") if name in args]
             if ready["naf"]:
                 holds = all(fits({**ready, "args": args}, fact, {}) is None for fact in self.about(ready["sign"]))
             elif op in COMPARE:
@@ -168,7 +172,8 @@ class World:
             share, exact = len(values) if kind == "avg" else 1, sum(map(Fraction, values), Fraction(0))
             found = {"min": min, "max": max}[kind](values) if kind in ("min", "max") and values else exact / share
             if kind not in ("min", "max") and not all(isinstance(value, int) for value in values):
-                found = sum(values[1:], values[0]) / share      # with fractions: binary64, in this order
+                steps = list(accumulate(values))                # with fractions: binary64, in this order
+                found = steps[-1] / share if steps and all(abs(each) <= LIMIT for each in steps) else 2 * LIMIT
             value = read(int(found) if found == int(found) else float(found))
             if len(values) == len(members) and abs(value) <= LIMIT and (value or not exact):
                 yield (over["into"]["predicate"], False, under({over["into"]["valueArg"]: value, **({group: key} if group else {})}, {})), \

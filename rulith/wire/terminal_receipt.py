@@ -159,8 +159,8 @@ class _Check:
             if decision is None:
                 self.found.notes[f"{place} is told by the receipt of another Case"] = None
                 continue
-            self.found.same(place, decision, {name: operation[name] for name in ("ordinal", "action", "argsText", "target", "argumentDigest")})
-            self.found.same(place, decision, {name: operation["decision"][name] for name in ("kind", "people")})
+            needs = {name: operation["decision"][name] for name in ("kind", "people")}
+            self.found.same(place, decision, {**needs, **{name: operation[name] for name in ("ordinal", "action", "argsText", "target", "argumentDigest")}})
             voices = {each["by"] for each in decision["by"] if each["verdict"] == "approve" and each["at"] < decision["expiresAt"]}
             if "dispatch" in operation and (decision["state"] != "approved" or not len(decision["by"]) == len(voices) >= decision["people"]):
                 self.found.bad(place, "its operation was given to a Worker without the approvals it needs")
