@@ -94,7 +94,7 @@ def test_a_code_is_shown_once_works_once_and_is_kept_only_as_its_hash(play, kit)
         people = (await owner.ask("people"))[1]["people"]
         assert [(row["name"], row["role"], row["state"]) for row in people] == [("owner", "owner", "active"), ("ann", "operator", "invited")]
         ann = Person(world, kit, "ann")
-        assert await ann.code("accept", {"name": "ann", "code": made["code"][:-1] + "2", "passphrase": WORDS["ann"]}) == "invitation_wrong"
+        assert await ann.code("accept", {"name": "ann", "code": made["code"][:-1] + ("3" if made["code"].endswith("2") else "2"), "passphrase": WORDS["ann"]}) == "invitation_wrong"
         assert await ann.code("accept", {"name": "bob", "code": made["code"], "passphrase": WORDS["ann"]}) == "invitation_wrong"
         assert await ann.code("accept", {"name": "ann", "code": made["code"], "passphrase": "short"}) == "passphrase_too_short"
         assert await ann.code("sign-in", {"name": "ann", "passphrase": ""}) == "passphrase_wrong"

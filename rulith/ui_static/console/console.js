@@ -11,13 +11,7 @@ import { console_, h, only, problem } from "./views.js";
 const REFRESH_MS = 5000;
 const USED_UP = ["close-case", "hold-case", "lift-hold", "withdraw-call", "reconcile"];      // they use up the reason that was typed
 const KEPT = "textarea, select, input:not([type=password]):not([type=file])";
-const main = document.getElementById("main");
-const session = document.getElementById("session");
-const said = document.getElementById("said");
-const out = document.getElementById("sign-out");
-const afresh = document.getElementById("afresh");
-const again = document.getElementById("again");
-const nav = document.getElementById("sections");
+const [main, session, said, out, afresh, again, nav] = ["main", "session", "said", "sign-out", "afresh", "again", "sections"].map((id) => document.getElementById(id));
 let state = { passphraseSet: false, signedIn: false };
 let work = {};                                        // what the person has begun: a checked file, a secret shown once
 let token = "";
