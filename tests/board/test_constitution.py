@@ -510,6 +510,26 @@ def test_an_action_of_the_agents_own_is_judged_too(new_play):
         assert refused.value.code == "governance_rejected"
 
 
+def test_a_direct_action_is_judged_by_what_its_arguments_share(office):
+    """A Tool that is locked without a Capability is no way around: what it is given is the model's word."""
+    case = office.open()
+    office.salary(case, 5000)
+    known = policy()
+    tool = {"id": "acme.post@1", "digest": PIN, "kind": "read", "sourceTypes": ["http"], "params": {"text": "string"},
+            "returns": [{"predicate": "posted", "args": {"text": "$text"}}]}
+    mail = Source.of({**sources()[2].record(), "attests": ["posted"]})
+    office.play.policy = Policy((*sources()[:2], mail), {**known.locks, ("conn_1", "acme.post@1"): ToolLock("conn_1", "acme.post@1", PIN, tool)},
+                                {"conn_1": {**known.live["conn_1"], "acme.post@1": PIN}}, 2)
+
+    def post(text):
+        return office.play.board.plan_action("acme.post", {"text": text, "source": "mail"}, case["root"], office.play.policy, focus=[case["caseId"]])
+
+    assert post("hello").tool == "acme.post@1"
+    with pytest.raises(Refused) as refused:
+        post("Ann: 5000")
+    assert refused.value.code == "governance_rejected" and refused.value.facts["rule"] == "payroll_stays"
+
+
 def test_what_was_planned_before_is_judged_by_what_is_in_force_now(new_play):
     """The gateway plans again before it dispatches; here the second plan."""
     office = Office(new_play)
