@@ -633,12 +633,12 @@ def test_progress_grows_while_a_call_is_held(tell, kit, monkeypatch):
         answer = await host.post(host.asking("ApplyAction", kit.action_call("read_input", case["root"]), id="h", progress=7))
         *progress, last = answer.events()
         steps = [event["params"]["progress"] for event in progress]
-        assert len(steps) >= 3 and steps == sorted(set(steps)) and {event["params"]["progressToken"] for event in progress} == {7}
+        assert len(steps) >= 2 and steps[-1] > 2 and steps == sorted(set(steps)) and {event["params"]["progressToken"] for event in progress} == {7}
         assert all(event["params"]["_meta"] == {"rulith/v3": {"ordinal": 2}} for event in progress)
         assert kit.text_of(last)["state"] == "running"
 
     monkeypatch.setattr("rulith.gateway.mcp.PROGRESS_EVERY_S", 0.03)
-    tell(story, holdMs=200, pollHoldMs=50)
+    tell(story, holdMs=300, pollHoldMs=50)
 
 
 def test_without_a_token_there_is_no_progress(tell, kit):
@@ -692,10 +692,14 @@ def test_a_resumed_stream_ends_with_the_takeover_too(tell, kit):
         await world.worker().poll()
         case = await world.open_case(host)
         cursor = await host.cut(host.asking("ApplyAction", kit.action_call("read_input", case["root"]), id="held"), events=2)
+        session = world.gateway.surface.sessions.effective(world.profile.agent_id)
+        ((stream, _),) = session.streams.after(cursor)
+        while stream.readers:               # until the gateway has seen the cut
+            await asyncio.sleep(0)
         rest = asyncio.ensure_future(host.resume(cursor))
-        other = world.host()
-        await asyncio.sleep(0.05)
-        await other.initialize()
+        while not stream.readers:
+            await asyncio.sleep(0)
+        await world.host().initialize()
         ended = (await rest).events()[-1]
         assert ended["id"] == "held" and ended["error"]["data"] == {"reason": "connection_replaced", "ordinal": 2}
 
