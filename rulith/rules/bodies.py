@@ -43,7 +43,7 @@ class Guard:
         return self.name == "concat"
 
 
-_SLOW = {"idiv": 100, "imod": 100}     # some microseconds, where an operand is a fraction
+_SLOW = {"idiv": 100, "imod": 100, "exp": 60, "ln": 120, "pow": 180}     # some microseconds, where an operand is a fraction
 
 
 class Body:

@@ -2,13 +2,16 @@
 
 Each function takes values and returns the result, or None where the literal fails.
 Whole numbers are exact or the literal fails; a fraction that binary64 cannot hold
-stands rounded, and `is_exact` says so. Knows nothing of rules or bindings.
+stands rounded, and `is_exact` says so. Powers, logarithms and e^x are worked out in
+decimal: the libraries of machines differ in their last digit, and a replay may not.
+Knows nothing of rules or bindings.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
 from rulith.base.errors import Refused
@@ -30,6 +33,8 @@ BUILTINS: frozenset[str] = frozenset(COMPARISONS) | frozenset(ARITHMETIC)
 
 # |base| >= 2 to a power beyond this is out of range; computing it exactly would only burn time.
 _POWER_MAX = 1100
+_WIDE = Context(prec=30, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, capitals=1, clamp=0, flags=[], traps=[])
+_EXPONENT_MAX, _EXPONENT_MIN = 37, -746     # of e, beyond which the result is out of range, or too small to be told from 0
 
 
 def is_number(value: object) -> bool:
@@ -113,10 +118,10 @@ def pow_(left, right):
         return _settled(left**right)
     if left < 0 and right.__class__ is float:
         return None
-    try:
-        return _nonzero(math.pow(left, right), left == 0)
-    except (OverflowError, ValueError):
-        return None
+    if left == 0 or right == 0:
+        return 0 if right else 1
+    found = _e_to(_WIDE.multiply(Decimal(right), _WIDE.ln(Decimal(abs(left)))))
+    return -found if found is not None and left < 0 and right % 2 else found
 
 
 def min_(left, right):
@@ -150,14 +155,17 @@ def sqrt(left):
 
 
 def ln(left):
-    return _settled(math.log(left)) if left > 0 else None
+    return _settled(float(_WIDE.ln(Decimal(left)))) if left > 0 else None
 
 
 def exp(left):
-    try:
-        return _nonzero(math.exp(left), False)
-    except OverflowError:
+    return _e_to(Decimal(left))
+
+
+def _e_to(power: Decimal) -> int | float | None:
+    if not _EXPONENT_MIN <= power <= _EXPONENT_MAX:
         return None
+    return _nonzero(float(_WIDE.exp(power)), False)
 
 
 def concat(left: Scalar, right: Scalar) -> Scalar:

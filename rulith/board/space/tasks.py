@@ -75,7 +75,7 @@ class NotComplete(Refused):
 
     def __init__(self, root: str, gates: Sequence[Gate]) -> None:
         self.gates = tuple(gates)
-        shown = "; ".join(f"[{gate.kind}] {gate.node}: {gate.text}" for gate in gates[:5])
+        shown = "; ".join(f"[{gate.kind}] {gate.node + ': ' if gate.node else ''}{gate.text}" for gate in gates[:5])
         more = f"; and {len(gates) - 5} more" if len(gates) > 5 else ""
         super().__init__("TASK_NOT_COMPLETE", root=root, problem=shown + more)
 
