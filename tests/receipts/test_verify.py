@@ -450,3 +450,20 @@ def sums_capability() -> dict:
         "case_types": {"sums": {"title": "Sums", "business_key": {"batch": "string"}, "floor": "approximate",
                                 "task": [{"node": "fine", "goal": "it is fine", "acceptance": "fine"}]}},
         "examples": []}
+
+
+def test_the_constitution_in_force_and_what_it_added_are_in_the_receipt(tmp_path, capsys):
+    """The Capability asks two people for the payment; the Constitution adds its own kind to every write."""
+    constitution = json.loads((ROOT / "protocol" / "examples" / "constitution" / "two-people-for-writes.json").read_text("utf-8"))
+    document = paid_order(Office(orders_capability(), constitution=constitution))[1]
+    assert check_document(document, KEY).problems == []
+    assert document["constitution"]["digest"] == digest(constitution) and document["constitution"]["document"] == constitution
+    needed = next(each["decision"] for each in document["operations"] if "decision" in each)
+    assert needed["people"] == 2 and "approve the payment" in needed["kind"] and "approve this write" in needed["kind"]
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(document))
+    assert verify.main([str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "Constitution 1.0.0" in told and "approve this write" in told
+    document["constitution"]["document"]["rules"].pop()
+    assert "constitution.digest" in places(forged(document))
