@@ -879,6 +879,11 @@ def result___definitions_actionrow(data, at="data"):
         data__candidates_item__target_len = len(data__candidates_item__target)
         if data__candidates_item__target_len < 1:
          raise Invalid(at + ".candidates[{data__candidates_x}].target".format(**locals()), "must be longer than or equal to 1 characters")
+      if "withheld" in data__candidates_item_keys:
+       data__candidates_item_keys.pop("withheld")
+       data__candidates_item__withheld = data__candidates_item["withheld"]
+       if not (isinstance(data__candidates_item__withheld, bool) and data__candidates_item__withheld is True):
+        raise Invalid(at + ".candidates[{data__candidates_x}].withheld".format(**locals()), "must be same as const definition: True")
       if "tried" in data__candidates_item_keys:
        data__candidates_item_keys.pop("tried")
        data__candidates_item__tried = data__candidates_item["tried"]
