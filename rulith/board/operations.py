@@ -11,7 +11,7 @@ Source  the MCP surface, "Operations"; the Worker hop, "Gateway duties".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import islice
 
@@ -59,6 +59,8 @@ RESTORABLE = tuple(state for state, event in TABLE if event == "restored")
 
 PUBLIC = {ADMITTED: ("running", "not_dispatched"), READY: ("running", "not_dispatched"),
           DISPATCHED: ("running", "not_dispatched"), CLAIMED: ("running", "at_worker")}
+
+_MOVES = ("decide", "dispatch", "claim", "settle", "needs_person", "restored", "reconcile")
 
 LATEST_ROWS = 5                    # the newest operations a strip always shows
 KEEP_ACKNOWLEDGED_S = 24 * 3600.0  # the latest settled write stays listed this long after its acknowledgement
@@ -135,6 +137,32 @@ def step(state: str, event: str, ordinal: int) -> str:
         legal = [known for source, known in TABLE if source == state]
         raise Refused("operation_state", ordinal=ordinal, state=state, event=event,
                       legal=", ".join(legal) or "nothing") from None
+
+
+def recalled(agent_id: str, rows: Iterable[Mapping]) -> dict[int, Operation]:
+    """The calls with a plan that these rows of a chain (`kind`, `at`, `body`, ascending) tell of, as they stood after the last of them.
+
+    One call at a time is under way, so the ordinal that the rows after its admission name is its own.
+    """
+    scratch, waiting = Operations(agent_id), None
+    scratch._prune = lambda: None       # all of them are wanted
+    for row in rows:
+        commands = [row["body"]["command"]]
+        for command in commands:
+            if command["kind"] == "several":
+                commands += command["commands"]
+            elif command["kind"] == "admit":
+                waiting = (command, row) if "plan" in command else None
+            elif command["kind"] in _MOVES:
+                ordinal = command["ordinal"]
+                if waiting is not None:
+                    scratch.last_ordinal, scratch.unresolved_ordinal, scratch.settled_write = ordinal - 1, 0, 0
+                    admit, admitted = waiting
+                    scratch.execute(admit, at=admitted["at"], mint=lambda prefix, row=admitted: row["body"]["minted"][0])
+                    waiting = None
+                if ordinal in scratch.operations:
+                    scratch.execute(command, at=row["at"], mint=lambda prefix: prefix)
+    return scratch.operations
 
 
 def call_label(tool: str, arguments: Mapping) -> str:
@@ -386,11 +414,15 @@ class Operations(Machine):
         self.journal.set(self, "unresolved_ordinal", 0)
 
     def _prune(self) -> None:
-        """Forget old Board-only operations in blocks, so that memory does not grow with the ledger."""
-        plain = [ordinal for ordinal, each in self.operations.items() if each.plan is None and each.is_settled] \
-            if len(self.operations) % PLAIN_KEPT_MIN == 0 else []
-        if len(plain) > PLAIN_KEPT_MAX:
-            for ordinal in plain[:-PLAIN_KEPT_MIN]:
+        """Forget old settled operations in blocks, so that memory does not grow with the ledger; `recalled` reads them back."""
+        if len(self.operations) % PLAIN_KEPT_MIN:
+            return
+        of_closed = set(self.of_closed)
+        settled = [each for each in self.operations.values() if each.is_settled]
+        plain = [each.ordinal for each in settled if each.plan is None]
+        planned = [each.ordinal for each in settled if each.plan is not None and each.ordinal not in of_closed]
+        for ordinals, most, least in ((plain, PLAIN_KEPT_MAX, PLAIN_KEPT_MIN), (planned, PLANNED_KEPT + PLAIN_KEPT_MIN, PLANNED_KEPT)):
+            for ordinal in ordinals[:-least] if len(ordinals) > most else ():
                 if ordinal != self.settled_write:
                     self.journal.drop(self.operations, ordinal)
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from rulith.base.canonical import canonical_bytes, digest, sha256_hex
-from rulith.board.operations import Operation
-from rulith.gateway.authority import BOARD, Authority
+from rulith.board.operations import Operation, recalled
+from rulith.gateway.authority import BOARD, OPERATION, Authority
 from rulith.gateway.signing import Signer
 
 FORMAT = "rulith-terminal-receipt/1"
@@ -32,7 +32,9 @@ class TerminalReceipts:
         state = self.authority.agents[agent_id]
         facts = state.board.receipt_facts(case_id)
         cited = {each["by"]["ordinal"] for each in facts["facts"] if "ordinal" in each["by"]}
-        known = state.operations.operations.values()
+        rows = self._rows(agent_id, state.case_rows[case_id], facts["facts"])
+        held = state.operations.operations
+        known = [*self._let_go_before(agent_id, rows["rows"]), *held.values()]
         own = [each for each in known if case_id in each.case_ids]
         borrowed = cited - {each.ordinal for each in own}
         told = {each.ordinal: _operation(each) for each in known if case_id in each.case_ids or each.ordinal in borrowed}
@@ -42,7 +44,7 @@ class TerminalReceipts:
             "operations": [told[ordinal] for ordinal in sorted(told)],
             "decisions": [each for each in self.authority.registry.decisions.values()
                           if each["agentId"] == agent_id and case_id in each["caseIds"]],
-            **self._rows(agent_id, state.case_rows[case_id], facts["facts"]),
+            **rows,
         }
         document["digests"] = {name: digest(value) for name, value in document.items()}
         self.authority.record_receipt_document(agent_id, self._signer.sign_document(document))
@@ -54,6 +56,14 @@ class TerminalReceipts:
             self.authority.command_operation(agent_id, {"kind": "case_closed", "caseId": case_id})
         if document["decisions"]:
             self.authority.command_registry({"kind": "case_closed", "agentId": agent_id, "caseId": case_id, "authority": GATEWAY})
+
+    def _let_go_before(self, agent_id: str, rows: list[dict]) -> list[Operation]:
+        """Calls of a long Case that memory no longer holds, read back from the chain; nothing is read where none is missing."""
+        held = self.authority.agents[agent_id].operations.operations
+        if all(row["body"]["command"].get("ordinal", 0) in held for row in rows if "ordinal" in row["body"]["command"]):
+            return []
+        told = (_full(row) for row in self.authority.rows(agent_id, rows[0]["seq"] - 1) if row.kind == OPERATION)
+        return [each for ordinal, each in recalled(agent_id, told).items() if ordinal not in held]
 
     def _told_before(self, agent_id: str, facts: list[dict], ordinals: set[int]) -> dict[int, dict]:
         """Calls of earlier Cases that are no longer in memory, as those Cases' own receipts tell of them."""

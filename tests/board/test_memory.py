@@ -13,7 +13,7 @@ import pytest
 from rulith.base.canonical import canonical_text, digest
 from rulith.board.board import Board
 from rulith.board.cases import CLOSINGS_KEPT
-from rulith.board.operations import PLANNED_KEPT, Operations
+from rulith.board.operations import PLAIN_KEPT_MIN, PLANNED_KEPT, Operations, recalled
 from rulith.board.registry import DECISIONS_KEPT, Registry
 from rulith.board.views import NODES_KEPT
 from tests.board.conftest import PREFIX, SOURCE_NAME, example_capability, example_policy, example_source
@@ -114,15 +114,30 @@ def test_two_thousand_closed_cases_grow_within_the_bound():
     assert len(gateway.board.state.reads) < 50
 
 
-def test_an_open_case_keeps_all_its_calls():
-    """Its receipt is still to be written."""
+def test_an_open_case_keeps_its_latest_calls_and_the_rest_is_read_back_from_its_rows():
     gateway = Gateway()
     case = gateway.law(gateway.board, kind="open_case", caseType="verified_calculation", businessKey={"job_id": "j"}).result
-    for _ in range(PLANNED_KEPT + 40):
+    rows, law = [], gateway.law
+
+    def kept(machine, **command):
+        outcome = law(machine, **command)
+        if machine is gateway.operations:
+            rows.append({"kind": "operation", "at": outcome.row["at"], "body": outcome.row})
+        return outcome
+
+    gateway.law = kept
+    count, told = 3 * PLANNED_KEPT, {}
+    for _ in range(count):
         gateway.act(case, "read_input", None)
-    assert len(gateway.operations.operations) == PLANNED_KEPT + 40
+        told[gateway.operations.last_ordinal] = gateway.operations.operation(gateway.operations.last_ordinal)
+    assert PLANNED_KEPT <= len(gateway.operations.operations) <= PLANNED_KEPT + 2 * PLAIN_KEPT_MIN
+    again = recalled("agt_1", rows)
+    assert sorted(again) == sorted(told) and len(told) == count
+    for ordinal, before in told.items():
+        for name in ("tool", "label", "at", "state", "summary", "reason", "plan", "invocation", "dispatch", "claim", "identity", "case_ids"):
+            assert getattr(again[ordinal], name) == getattr(before, name), (ordinal, name)
     gateway.law(gateway.operations, kind="case_closed", caseId=case["caseId"])
-    assert sorted(gateway.operations.operations) == list(range(41, PLANNED_KEPT + 41))
+    assert len(gateway.operations.operations) <= PLANNED_KEPT + 1
     gateway.law(gateway.operations, kind="void_delivery", ordinal=1, session=SESSION)       # a caller that comes late moves nothing
     gateway.law(gateway.operations, kind="deliver", ordinal=1, session=SESSION)
     assert 1 not in gateway.operations.operations

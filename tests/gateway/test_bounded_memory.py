@@ -5,10 +5,12 @@ Duty: design, memory after 100,000 operations is bounded.
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 import pytest
 
+from rulith.board import operations
 from rulith.gateway.authority import CaseRows
 
 
@@ -31,3 +33,33 @@ def test_one_case_at_work_costs_two_numbers():
     for seq in range(1, 100_000):
         rows.note(seq, "case_a")
     assert len(rows._stretches["case_a"]) == 2
+
+
+def test_the_receipt_of_a_long_case_tells_of_calls_that_memory_has_let_go(play, kit, monkeypatch):
+    monkeypatch.setattr(operations, "PLANNED_KEPT", 3)
+    monkeypatch.setattr(operations, "PLAIN_KEPT_MIN", 2)
+
+    async def story(world):
+        host, worker = world.host(), world.worker()
+        await host.initialize()
+        await worker.poll()
+        case = await world.open_case(host)
+        for _ in range(11):
+            asked = asyncio.ensure_future(host.call("ApplyAction", kit.action_call("read_input", case["root"])))
+            row = (await worker.rows_until())[0]
+            assert (await worker.claim(row))["accepted"] and (await worker.report(row, ok=True, result="looked, and found nothing"))["accepted"]
+            assert (await asked)["result"]["status"] == "confirmed"
+        agent_id = world.profile.agent_id
+        held = world.gateway.authority.agents[agent_id].operations.operations
+        assert sum(each.plan is not None for each in held.values()) <= 3 + 2 * 2
+        closed = await host.call("CloseCase", {"root": case["root"], "disposition": "abandoned", "reason": "long enough"})
+        assert closed["accepted"], closed
+        document = world.gateway.authority.receipt_document(agent_id, case["caseId"])
+        planned = [row for row in document["operations"] if "invocationId" in row]
+        assert [row["ordinal"] for row in planned] == list(range(2, 13))
+        assert all(row["outcome"] == "done" and row["dispatch"]["grant"] and row["resultDigest"] and row["argsText"] for row in planned)
+        await world.stop()
+        await world.start()
+        assert world.gateway.authority.receipt_document(agent_id, case["caseId"]) == document
+
+    play(story)
