@@ -470,7 +470,7 @@ def _candidates_shown(spec: ActionSpec, found: Sequence[Candidate], sight: Sight
         if args != row["args"]:
             row = {"args": args, "target": row["target"], "withheld": True}
         elif row.get("tried", {}).get("state", DONE) != DONE:      # whose words these are, no Profile says
-            row["tried"] = {name: value for name, value in row["tried"].items() if name != "reason"}
+            row["tried"] = {**row["tried"], "reason": "withheld from this Agent"}
         rows.setdefault(canonical_text(row), row)
     return list(rows.values())
 
