@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rulith.base.canonical import canonical_text
+from rulith.base.canonical import canonical_text, digest
 from rulith.base.errors import Refused
+from tests.board.conftest import SOURCE_NAME, example_capability
 
 P = "rulith.verified_calculation."
 ROOT = Path(__file__).parents[2]
@@ -41,13 +42,31 @@ def operations(rng):
     ])
 
 
+def release(number: int) -> dict:
+    """The example with live totals over what it concludes, under one of three versions."""
+    document = example_capability()
+    document["vocabulary"]["defines"].append({"id": P + "turnover", "as": "turnover", "args": {"cents": "integer"}})
+    document["aggregates"] = [{"kind": ["sum", "max", "count"][number], "source": {"predicate": "total", "valueArg": "cents"},
+                               "into": {"predicate": "turnover", "valueArg": "cents"}}]
+    return {**document, "version": f"2.{number}.0"}
+
+
+def constitution(number: int) -> dict:
+    """No rule, one that forbids what rests on the Source, or one that forbids an Agent's own Actions."""
+    heads = [{"predicate": "forbidden", "args": {"action": "?a", "reason": "no"}}]
+    rules = [[], [{"predicate": "rests_on", "args": {"source": SOURCE_NAME}}, {"predicate": "proposed", "args": {"action": "?a", "kind": "write"}}],
+             [{"predicate": "proposed", "args": {"action": "?a", "op": "ApplyBatch"}}]][number]
+    return {"format": "rulith-constitution/1", "version": f"1.{number}.0", "title": "Law",
+            "rules": [{"id": "law", "label": "law", "when": rules, "then": heads}] if rules else []}
+
+
 def steps(play, rng, count):
     """`count` random commands on one Board; refusals must leave no trace at all."""
     cases = []
     for _ in range(count):
         before = fingerprint(play.board)
         try:
-            what = rng.randrange(10)
+            what = rng.randrange(12)
             if what == 0:
                 cases.append(play.open(f"job-{rng.randrange(3)}"))
             elif what == 1:
@@ -59,6 +78,12 @@ def steps(play, rng, count):
                 rng.choice([play.read, play.write, play.verify])(rng.choice(cases))
             elif what == 4 and cases:
                 play.run(rng.choice(["pause_case", "lift_hold"]), caseId=rng.choice(cases)["caseId"], hold=rng.choice(["operator", "policy"]))
+            elif what == 10:
+                document = constitution(rng.randrange(3))
+                play.run("install_constitution", constitution=document, digest=digest(document))
+            elif what == 11:
+                document = release(rng.randrange(3))
+                play.run("install_capability", capability=document, digest=digest(document))
             elif cases:
                 play.batch(rng.sample(cases, min(len(cases), 2)), *(operations(rng) for _ in range(rng.randint(1, 3))))
         except Refused:
@@ -72,7 +97,9 @@ def fingerprint(board) -> str:
     parts = [board.closure_digest(), state.revision, state.generation, [fact.id for fact in sorted(state.facts.values(), key=lambda fact: fact.seq)], state.last_seq, list(state.rules), list(state.goals),
              list(state.agent_actions), list(state.aggregates), [case.row() for case in state.cases.values()], list(state.roots),
              [atom.text() for atom in state.shown], sorted([atom.text(), list(ids)] for atom, ids in state.by_atom.items()),
-             sorted(state.versions.items())]
+             sorted(state.versions.items()), [release.digest for release in (*state.releases.values(), *state.next.values())],
+             state.constitution.digest if state.constitution else "", sorted([atom.text(), support.rule_id] for atom, support in state.totals.items()),
+             sorted([str(value), sorted(told.items())] for value, told in state.told.items()), sorted(state.sourced.items())]
     return hashlib.sha256(canonical_text(parts).encode()).hexdigest()
 
 
