@@ -20,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--gap-seed", type=int, default=20261130, help="order of the trials of --every-gap")
     parser.addoption("--kills", type=int, default=0, metavar="N", help="the long form of the crash test, N deaths under load")
     parser.addoption("--kill-seed", type=int, default=20261130, help="loads, moments and faults of --kills")
+    parser.addoption("--agents", action="store_true", help="coding agents from npm against a gateway; writes their record")
     parser.addoption("--programs", type=int, metavar="N", help="generated programs against the slow model; writes its record")
     parser.addoption("--program-seed", type=int, default=20261130, help="which programs --programs generates")
 
