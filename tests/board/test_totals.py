@@ -189,6 +189,19 @@ def test_tiers_follow_the_weakest_member(new_play):
     assert play.refold().closure_digest() == play.board.closure_digest()
 
 
+def test_what_an_agent_derived_over_a_total_is_pinned_and_withdrawn_when_the_total_moves(book):
+    book.add(("a", "1", 3), ("b", "1", 4))
+    pin = {"op": "derive_aggregate", "id": "pinned", "kind": "max", "source": {"predicate": ID + "subtotal", "valueArg": "amount"}, "into": {"predicate": "largest", "valueArg": "amount"}}
+    book.play.batch(book.case, pin)
+    assert book.play.holds("largest", amount=4)
+    answer = book.add(("c", "1", 1))
+    assert not book.play.holds("largest", amount=4) and "aggregate pinned was withdrawn" in answer["warnings"][0]
+    book.play.batch(book.case, pin)
+    answer = book.drop("l1-a")
+    assert not book.play.holds("largest", amount=4) and "aggregate pinned was withdrawn" in answer["warnings"][0]
+    assert book.play.refold().closure_digest() == book.play.board.closure_digest()
+
+
 # --- no exact place --------------------------------------------------------------------
 
 
