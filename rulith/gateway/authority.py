@@ -34,6 +34,7 @@ from rulith.gateway.turns import Turns
 from rulith.rules.engine import Postponed
 
 GATEWAY_CHAIN = "gateway"
+RESTED_S = 20.0                                       # one command beside the loop takes a few seconds; many in a row never end
 ANYTHING = "*"                                        # the topic of those who watch every chain
 REGISTRY, BOARD, OPERATION, RECEIPT = "registry", "board", "operation", "receipt"
 AUDIT = "audit"                                       # kept to be read by people; folds skip it
@@ -292,9 +293,13 @@ class Authority:
             await asyncio.wait([state.busy])
 
     async def rested(self) -> None:
-        """Return once no command runs beside the loop on any Board, for whoever looks at all of them."""
-        while busy := next((state.busy for state in self.agents.values() if state.busy is not None), None):
-            await asyncio.wait([busy])
+        """Return once no command runs beside the loop on any Board, for whoever looks at all of them. Raises Refused board_at_work."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + RESTED_S
+        while at_work := next((state for state in self.agents.values() if state.busy is not None), None):
+            if loop.time() >= until:
+                raise Refused("board_at_work", agent=at_work.agent_id)
+            await asyncio.wait([at_work.busy], timeout=until - loop.time())
 
     def takes_rows(self, agent_id: str) -> bool:
         """Whether a row that no answer depends on may be staged for this Agent now."""

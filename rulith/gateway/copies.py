@@ -37,6 +37,7 @@ GENERATION_LEAP = 1_000_000      # more Workers than one line can have had betwe
 GATEWAY = {"kind": "gateway"}
 REASON = ("This ledger was restored from a backup. The call was under way when the backup was taken; "
           "whether it took effect since then is not known.")
+LEFT_S = 3_600.0
 _PIECE = 1 << 20
 _ENDS = ("", "-wal", "-shm")
 
@@ -50,6 +51,9 @@ async def back_up(authority: Authority, folder: Path) -> dict:
     Whoever asked moves the file to where it shall be.
     """
     path = folder / f"backup-{mint('', 16)}.db"
+    for left in folder.glob("backup-*.db*"):
+        if left.stat().st_mtime < authority.clock.wall_s() - LEFT_S:
+            left.unlink(missing_ok=True)            # whoever asked for it did not live to take it away
     rows = sum(authority.ledger.head(name)[0] for name in authority.ledger.chains())
     for _ in authority.ledger.backup_in_steps(path):
         await asyncio.sleep(0)

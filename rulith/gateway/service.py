@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from rulith import VERSION
 from rulith.base.clock import Clock
+from rulith.base.errors import Refused
 from rulith.base.log import Log, read_log_form
 from rulith.base.ids import mint_setup_code
 from rulith.disk.home import Home
@@ -38,7 +39,7 @@ from rulith.gateway.settings import Settings, read_settings
 from rulith.gateway.signing import Signer
 from rulith.gateway.worker_line import WorkerLine
 from rulith.gateway.worker_work import WorkerWork
-from rulith.net.messages import Request, Response, StreamResponse
+from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.net.server import Server, serve
 from rulith.store.ledger import Ledger
 from rulith.wire.contract import check_arguments, mcp_contract
@@ -53,7 +54,10 @@ class Rested:
         self._authority, self._room, self.head_check = authority, room, room.head_check
 
     async def handle(self, request: Request) -> Response | StreamResponse:
-        await self._authority.rested()
+        try:
+            await self._authority.rested()
+        except Refused as refusal:
+            return json_response(503, {"ok": False, "errorCode": refusal.code, "teaching": refusal.teaching}, [("retry-after", "1")])
         return await self._room.handle(request)
 
 
@@ -117,6 +121,10 @@ class Gateway:
         self.authority.wake_all()           # held calls and polls look up, see the end and answer
         for server in self._servers:
             await server.close(drain_s=0.5)
+        try:
+            await self.authority.rested()   # a command beside the loop ends by itself, and soon
+        except Refused:
+            pass
         self.authority.close()
 
 

@@ -190,3 +190,18 @@ def test_patience_ends_at_the_same_step_and_leaves_no_trace():
         for row in CHAIN:
             tx.assert_fact(Atom.of("edge", row["args"]))
     assert program.steps > LOOP_STEPS_MAX and program.derived_count == EDGES * (EDGES + 1) // 2
+
+
+def test_who_looks_at_all_boards_is_answered_at_last_where_the_work_never_ends(crowd, kit, monkeypatch):
+    monkeypatch.setattr("rulith.gateway.authority.RESTED_S", 0.05)
+
+    async def story(gateway, port, agents):
+        state = gateway.authority.agents[agents[0]["id"]]
+        state.busy = asyncio.get_running_loop().create_future()
+        page = await kit.http(port, "GET", "/console/")
+        assert page.status == 503 and page.json()["errorCode"] == "board_at_work", page.body
+        state.busy.set_result(None)
+        state.busy = None
+        assert (await kit.http(port, "GET", "/console/")).status == 200
+
+    crowd(story)
