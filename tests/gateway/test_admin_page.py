@@ -192,7 +192,7 @@ def test_the_sections_are_reached_by_address_and_every_control_has_a_label(play,
         for section in ("sources", "connections", "agents"):
             await browser.page.goto(f"http://127.0.0.1:{world.port}/console/#{section}")
             await browser.page.wait_for_selector(f'nav a[href="#{section}"][aria-current="page"]')
-            await browser.page.wait_for_selector("main form")
+            await browser.page.wait_for_selector("main form:visible")
             bare = await browser.page.evaluate("[...document.querySelectorAll('input, select, textarea')].filter((el) => !el.labels.length && !el.ariaLabel).map((el) => el.id)")
             assert bare == [], section
         await browser.page.goto(f"http://127.0.0.1:{world.port}/console/#nowhere")
