@@ -105,7 +105,7 @@ def _told(state: BoardState, case: Case, reach: _Reach, words: Sequence[Scalar])
             yield from _from_sources(fact for fact in reach.leaves([atom]) if fact.seq < before)
     for value, told in state.told.items():
         reach.look()
-        if any(shares(value, each) for each in wanted):
+        if value is None or any(shares(value, each) for each in wanted):
             for source, (tier, seq) in told.items():
                 if seq < opened.get(value, state.last_seq + 1):
                     yield Rest("a fact that is gone", source, tier)

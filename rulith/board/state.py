@@ -84,6 +84,9 @@ class Aggregate:
     rule_ids: tuple[str, ...]
 
 
+TOLD_MAX = 100_000     # values remembered one by one; of more, only which Sources told them
+
+
 NO_ATTEMPTS: Mapping[str, Mapping] = {}
 NO_HOLDS: Mapping[str, Mapping] = {}
 
@@ -210,7 +213,8 @@ class BoardState:
         self.releases: dict[str, Release] = {}
         self.next: dict[str, Release] = {}                 # installed, and in force once no Case of the one before is open
         self.constitution: Constitution | None = None
-        self.told: dict[Scalar, dict[str, tuple[str, int]]] = {}   # value of a fact that is gone -> Source -> (tier, place in the order of writing)
+        # value of a fact that is gone -> Source -> (tier, place in the order of writing); None stands for all beyond TOLD_MAX
+        self.told: dict[Scalar | None, dict[str, tuple[str, int]]] = {}
         self.sourced: dict[str, int] = {}                  # predicate -> stated facts that carry a Source
         self.generation = 0                                # grows when law rules change
         self.revision = 0                                  # grows with every accepted command
@@ -283,8 +287,9 @@ class BoardState:
         sources = [*fact.by.get("restsOn", ()), *([(fact.by["source"], fact.tier)] if fact.by.get("source") else ())]
         for _, value in fact.atom.args if sources else ():
             if value.__class__ is not bool:
-                known = self.told.get(value, {})
-                self.journal.put(self.told, value, {**{source: (tier, fact.seq) for source, tier in sources}, **known})
+                key = value if value in self.told or len(self.told) < TOLD_MAX else None
+                known = self.told.get(key, {})
+                self.journal.put(self.told, key, {**{source: (tier, fact.seq) for source, tier in sources}, **known})
 
     def close_rules(self) -> None:
         """Bring the closure up to date, live totals included, and note what it moved."""

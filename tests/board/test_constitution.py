@@ -430,6 +430,15 @@ def test_what_a_source_told_stays_told_when_its_fact_is_gone(office):
     assert office.play.refold().state.told == office.play.board.state.told
 
 
+def test_beyond_what_is_remembered_one_by_one_a_source_counts_for_every_word(office, monkeypatch):
+    monkeypatch.setattr("rulith.board.state.TOLD_MAX", 0)
+    case = office.open()
+    office.salary(case, 4321)
+    office.play.run("close_case", root=case["root"], disposition="cancelled", reason="not now", obligations=[])
+    assert list(office.play.board.state.told) == [None]
+    office.forbids(office.open(), "mail", text="hello")
+
+
 def test_what_a_worker_reports_rests_on_what_its_call_rested_on(new_play):
     office = Office(new_play)
     case = office.open()
