@@ -30,7 +30,8 @@ class Places:
         """The line of the value at `place`, or of the nearest value around it."""
         path = place.partition(" ")[0] if place != "the file" else ""
         while path and path not in self._offsets:
-            path = _LAST_STEP.sub("", path)
+            around = _LAST_STEP.sub("", path)
+            path = around if around != path else ""        # a member's own name may hold a dot or a bracket
         return bisect_right(self._line_starts, self._offsets[path])
 
     def _read(self, token: re.Match, path: str) -> None:

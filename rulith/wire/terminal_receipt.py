@@ -50,7 +50,8 @@ class _Check:
 
     def __init__(self, document: Mapping, verdict: Verdict, connection_key: str | None) -> None:
         self.doc, self.found, self.connection_key = document, verdict, connection_key
-        self.own = (document.get("release") or {}).get("capability")
+        release = document.get("release")
+        self.own = release.get("capability") if isinstance(release, Mapping) else None
         self.commands: list[tuple[Mapping, Mapping]] = []       # (row, command) of the Board's rows, those of compound rows one by one
         self.closing: Mapping = {}                              # the body of the row that closed the Case
         self.words: set[tuple] = set()                          # what the gateway itself says of this very Case

@@ -57,3 +57,8 @@ def test_every_value_of_a_real_file_is_found_where_it_stands():
 @pytest.mark.parametrize("text", ['"x"', "7", "[]", "{}", "[[],{}]", ' \n [1,\n2]'])
 def test_any_json_text_has_places(text):
     assert Places(text).line_of("the file") >= 1
+
+
+@pytest.mark.parametrize("place", ["rules[0].", "rules[0].x]", "rules[", "rules[0]..x", "rules[0].when[x]", "]", "."])
+def test_a_name_with_dots_or_brackets_leads_somewhere(place):
+    assert Places(TEXT).line_of(place) >= 1

@@ -467,3 +467,9 @@ def test_the_constitution_in_force_and_what_it_added_are_in_the_receipt(tmp_path
     assert "Constitution 1.0.0" in told and "approve this write" in told
     document["constitution"]["document"]["rules"].pop()
     assert "constitution.digest" in places(forged(document))
+
+
+@pytest.mark.parametrize("name", ["release", "case", "rows", "operations", "conclusions", "decisions", "digests", "signature", "constitution", "releases", "closure"])
+@pytest.mark.parametrize("other", ["a text", 7, [1], {"x": 1}, True])
+def test_a_part_of_another_kind_is_named_and_not_tripped_over(document, name, other):
+    assert check_document({**document, name: other}).problems
