@@ -23,6 +23,7 @@ from rulith.board import actions, attempts, cases, disclosure, proofs, receipts
 from rulith.board.batch import Batch, refresh_aggregates
 from rulith.board.capability_check import law_rules, read_release
 from rulith.board.constitution import read_constitution
+from rulith.board.direct import is_direct
 from rulith.board.gaps import nearest, suppliers, total_lacks
 from rulith.board.gates import reported_facts
 from rulith.board.machine import Machine, members
@@ -198,6 +199,8 @@ class Board(Machine):
         for fact in self.state.facts.values():
             if fact.origin == "asserted" and fact.atom.predicate in protected:
                 raise Refused("release_conflict", capability=release.id, problem=f"the Agent has asserted {fact.atom.text()} ({fact.id})")
+            if protected.get(fact.atom.predicate) == "pin" and is_direct(fact.by):
+                raise Refused("release_conflict", capability=release.id, problem=f"a direct Action has reported {fact.atom.text()} ({fact.id})")
         for info in self.state.rules.values():
             if not info.law and any(head.predicate in protected for head in info.rule.then):
                 raise Refused("release_conflict", capability=release.id, problem=f"the Agent's rule {info.rule.id} concludes its predicates")

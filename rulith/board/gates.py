@@ -87,7 +87,7 @@ def check_placeholders(literals: Sequence[Literal], where: str) -> None:
 
 
 def reported_facts(state: BoardState, plan: Mapping, facts: object, source: Source | None) -> list[tuple[Atom, str]]:
-    """The atoms a receipt may land, each with its tier; or Refused ingest_rejected, and none lands.
+    """The atoms a receipt may land, each once and with its tier; or Refused ingest_rejected, and none lands.
 
     state   for the argument types the vocabulary declares
     plan    the dispatched plan's record; its `returns` rows are all a Worker may say
@@ -97,10 +97,7 @@ def reported_facts(state: BoardState, plan: Mapping, facts: object, source: Sour
         raise Refused("ingest_rejected", problem="its facts are not a list")
     if len(facts) > FACTS_PER_RECEIPT_MAX:
         raise Refused("ingest_rejected", problem=f"it reports {len(facts)} facts, more than {FACTS_PER_RECEIPT_MAX}")
-    found = []
-    for index, fact in enumerate(facts):
-        found.append(_reported(state, plan, fact, source, f"fact {index + 1}"))
-    return found
+    return list(dict.fromkeys(_reported(state, plan, fact, source, f"fact {index + 1}") for index, fact in enumerate(facts)))
 
 
 def _reported(state: BoardState, plan: Mapping, fact: object, source: Source | None, where: str) -> tuple[Atom, str]:
@@ -115,6 +112,9 @@ def _reported(state: BoardState, plan: Mapping, fact: object, source: Source | N
     where = f"{where}: {_cut(predicate)}"
     if is_board_word(predicate) or predicate in BUILTINS:
         raise Refused("ingest_rejected", problem=f"{where} is a word that the Board alone writes")
+    held = state.protected.get(predicate)      # by a Release that came while the Tool ran, too
+    if held is not None and (held[0] == "pin" or not plan["release"]):
+        raise Refused("ingest_rejected", problem=f"{where} is a predicate of {held[1]}, and this Action is none of its own that may report it")
     row = next((row for row in plan["returns"] if row["predicate"] == predicate and set(row["args"]) == set(args)), None)
     if row is None:
         raise Refused("ingest_rejected", problem=f"{where} {_unlike(plan, predicate, args)}")
@@ -161,7 +161,7 @@ def _shown(value: object) -> str:
 def _same_as_asked(plan: Mapping, column: str, value: Scalar, where: str) -> None:
     """A column named like an argument of the call repeats that argument: a grant for one job says nothing of another."""
     if column == "source":
-        if value != plan["sourceRecordId"]:
+        if value != normalise(plan["sourceRecordId"], where):
             raise Refused("ingest_rejected", problem=f"{where} is {_shown(value)}, and the call was dispatched against Source {plan['sourceRecordId']!r}")
         return
     if column in plan["args"]:
