@@ -14,9 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rulith.base.errors import Refused
+from rulith.board.law_proofs import agents_reach, law_program
 from rulith.board.proofs import fact_node
 from rulith.board.state import BoardState, RuleInfo
+from rulith.board.words import ACCEPTANCE_MET
 from rulith.rules import builtins
+from rulith.rules.program import Program
 from rulith.rules.safety import joins
 from rulith.rules.terms import Atom, Literal, Scalar, is_variable
 
@@ -43,20 +46,30 @@ def evidence(state: BoardState, conclusions: Sequence[Mapping], own: str) -> dic
 
     own   the id of the Case's Capability, or ""
     """
-    search = _Search(state)
+    facts: dict[Atom, None] = {}
+    used = {node["by"]["id"] for node in nodes_of(conclusions) if node["by"]["kind"] == "rule"}
     omitted = False
     try:
-        for node in nodes_of(conclusions):
-            search.ask_of(node)
-        search.run()
+        for search in _searches(state):
+            for node in nodes_of(conclusions):
+                search.ask_of(node)
+            search.run()
+            facts.update(search.facts)
+            used.update(search.rules)
     except (_TooMuch, Refused):
         omitted = True
-    used = {node["by"]["id"] for node in nodes_of(conclusions) if node["by"]["kind"] == "rule"} | set(search.rules)
     infos = [info for rule_id, info in state.rules.items() if rule_id in used]
     releases = [state.releases[name] for name in dict.fromkeys([own, *(info.capability for info in infos if info.law)]) if name]
     return {"rules": [_rule(state, info) for info in infos if not info.law],
             "releases": [{"id": each.id, "version": each.version, "digest": each.digest, "capability": each.document} for each in releases],
-            "world": {"facts": [] if omitted else [fact_node(state, state.strongest(atom)) for atom in search.facts], "omitted": omitted}}
+            "world": {"facts": [] if omitted else [fact_node(state, state.strongest(atom)) for atom in facts], "omitted": omitted}}
+
+
+def _searches(state: BoardState) -> Iterator[_Search]:
+    """Over all that holds; and where an Agent's rules reach, over what the law alone concludes, which is what certifies."""
+    yield _Search(state, state.program, list(state.rules.values()))
+    if agents_reach(state, ACCEPTANCE_MET):
+        yield _Search(state, law_program(state, ACCEPTANCE_MET).program, [info for info in state.rules.values() if info.law])
 
 
 def _rule(state: BoardState, info: RuleInfo) -> dict:
@@ -72,14 +85,14 @@ def _rule(state: BoardState, info: RuleInfo) -> dict:
 class _Search:
     """Questions asked backwards through the rules; `facts` are what was found to bear on them, `rules` what could conclude them."""
 
-    def __init__(self, state: BoardState) -> None:
-        self.state = state
+    def __init__(self, state: BoardState, program: Program, rules: Sequence[RuleInfo]) -> None:
+        self.state, self.program = state, program
         self.facts: dict[Atom, None] = {}
         self.rules: dict[str, None] = {}
         self._asked: set[Literal] = set()
         self._waiting: list[Literal] = []
         self._heads: dict[tuple[str, bool], list[tuple[RuleInfo, Literal]]] = {}
-        for info in state.rules.values():
+        for info in rules:
             for head in info.rule.then:
                 self._heads.setdefault((head.predicate, head.negated), []).append((info, head))
 
@@ -114,7 +127,7 @@ class _Search:
                     self._ask(Literal(literal.predicate, literal.under(bindings).args, literal.negated))
 
     def _solutions(self, body: Sequence[Literal], given: Mapping[str, Scalar]) -> list[dict[str, Scalar]]:
-        found = list(self.state.program.solve(body, given, limit=BINDINGS_MAX)) if body else [dict(given)]
+        found = list(self.program.solve(body, given, limit=BINDINGS_MAX)) if body else [dict(given)]
         if len(found) >= BINDINGS_MAX:
             raise _TooMuch
         return found
@@ -135,7 +148,7 @@ class _Search:
             self._answer(self._waiting.pop())
 
     def _answer(self, question: Literal) -> None:
-        for atom in self.state.program.matching(question):
+        for atom in self.program.matching(question):
             if atom in self.state.by_atom:
                 self.facts[atom] = None
                 if len(self.facts) > FACTS_MAX:

@@ -473,3 +473,23 @@ def test_the_constitution_in_force_and_what_it_added_are_in_the_receipt(tmp_path
 @pytest.mark.parametrize("other", ["a text", 7, [1], {"x": 1}, True])
 def test_a_part_of_another_kind_is_named_and_not_tripped_over(document, name, other):
     assert check_document({**document, name: other}).problems
+
+
+def test_an_absence_that_only_the_agents_rule_spoils_is_judged_by_the_law_alone():
+    """The law's `mid` is kept away by an Agent's rule, so that only the law's own world shows why `clear` is certified."""
+    capability = orders_capability()
+    capability["case_types"]["order"]["task"] = capability["case_types"]["order"]["task"][:1]
+    capability["vocabulary"]["defines"] += [{"id": f"acme.orders.{name}", "as": name, "args": {"order": "string"}} for name in ("mid", "lifted", "noted")]
+    capability["rules"] += [
+        {"id": "mid", "when": [literal("line", order="?o"), literal("lifted", order="?o", naf=True)], "then": [literal("mid", order="?o")]},
+        {"id": "spoiled", "when": [literal("mid", order="?o"), literal("noted", order="?o", naf=True)], "then": [literal("held", order="?o")]}]
+    office = Office(capability)
+    case = office.open("order", order="A-1")
+    office.act(case, "acme.orders.read", fact("acme.orders.line", order="A-1", item="bolt", cents=10), order="A-1")
+    office.batch(case, {"op": "assert_fact", "predicate": "acme.orders.blocked", "args": {"order": "A-1", "why": "fraud"}, "negated": True},
+                 {"op": "assert_fact", "predicate": "acme.orders.noted", "args": {"order": "A-1"}},
+                 {"op": "add_axiom", "id": "mine", "when": [literal("acme.orders.line", order="?o")], "then": [literal("acme.orders.lifted", order="?o")]})
+    office.board("apply_action", action="acme.orders.check", args={}, focus=[case["caseId"]])
+    document = office.close(case)
+    assert document["case"]["certified"] and check_document(document, KEY).problems == []
+    assert "acme.orders.noted(order=A-1)" in [each["text"] for each in document["world"]["facts"]]
