@@ -37,6 +37,7 @@ DEADLINE_S_MAX = 10 * 366 * 86_400
 AGGREGATE_KINDS = ("sum", "count", "min", "max", "avg")
 AGENT_RULES = ("none", "rules_only", "rules_and_actions")
 TASK_NODES_MAX = 16       # what OpenCase may list
+RETURNS_MAX = 32          # as many as a Tool of a Manifest may declare
 DECISION_PEOPLE_MAX = 8
 DECISION_EXPIRES_S = 7 * 86_400
 
@@ -262,8 +263,10 @@ class CapabilityReader(ShapeReader):
             self._returns(row, source_types, place), self._decision(row, place), self.digest)
 
     def _returns(self, row: Mapping, source_types: tuple[str, ...], place: str) -> tuple[Mapping, ...]:
-        found = []
-        for index, given in enumerate(self._list(row, "returns", f"{place}.")):
+        found, rows = [], self._list(row, "returns", f"{place}.")
+        if len(rows) > RETURNS_MAX:
+            self.bad(f"{place}.returns", f"it has {len(rows)} rows, more than {RETURNS_MAX}")
+        for index, given in enumerate(rows[:RETURNS_MAX]):
             here = f"{place}.returns[{index}]"
             given = self._object(given, here, "predicate args", "predicate args")
             alias, args = given.get("predicate"), given.get("args")
@@ -318,6 +321,8 @@ class CapabilityReader(ShapeReader):
                 full = f"{self.id}.{action}"
                 if full not in actions:
                     self.bad(f"{place}.drive[{index}]", f"{action!r} is no Action of this file")
+                elif full in drive:
+                    self.bad(f"{place}.drive[{index}]", f"{action!r} is named twice")
                 drive.append(full)
             deadline_s = row.get("deadline_s")
             if deadline_s is not None and (type_of(deadline_s) != "number" or deadline_s != int(deadline_s) or not 1 <= deadline_s <= DEADLINE_S_MAX):
@@ -456,6 +461,8 @@ class CapabilityReader(ShapeReader):
             full = self.aliases.get(alias) if isinstance(alias, str) else None
             if full not in self.predicates:
                 self.bad(f"pins[{index}]", f"{alias!r} is no alias this file defines")
+            elif full in found:
+                self.bad(f"pins[{index}]", f"{alias!r} is pinned twice")
             else:
                 found.add(full)
         return frozenset(found)

@@ -97,3 +97,16 @@ def test_the_line_of_an_unknown_member_is_the_line_it_stands_on(name, path):
         text = json.dumps(broken, indent=1)
         told = [(each, Places(text).line_of(each.place)) for each in CHECK[name](broken)[1]]
         assert any("surprise_member" in text.splitlines()[line - 1] for _, line in told), (place, [each.text() for each, _ in told])
+
+
+@pytest.mark.parametrize("change,place", [
+    (lambda each: each.update(pins=[*each["pins"], each["pins"][0]]), "pins["),
+    (lambda each: each["actions"][0].update(returns=each["actions"][0]["returns"] * 33), "actions[0].returns"),
+    (lambda each: each["case_types"]["verified_calculation"].update(drive=["read_input", "read_input"]), "case_types.verified_calculation.drive"),
+    (lambda each: each["actions"][0].update(source_types=["file", "file"]), "actions[0].source_types"),
+])
+def test_lists_keep_the_bounds_of_the_schema(change, place):
+    document = json.loads(FILES[0][1].read_text("utf-8"))
+    change(document)
+    assert rejected_by_the_schema("capability", document)
+    assert any(each.place.startswith(place) for each in check_capability(document)[1]), check_capability(document)[1]
