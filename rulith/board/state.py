@@ -536,6 +536,7 @@ class BoardState:
             self._drop_total(atom)
         for name in [name for name in self.failing if name not in standing]:
             self.journal.drop(self.failing, name)
+        self.stale.clear()                 # of what was there before, nothing is left to renew
         self.stale.update(standing)
 
     # --- cached reads ------------------------------------------------------------------
