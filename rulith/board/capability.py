@@ -93,6 +93,8 @@ class CapabilityReader(ShapeReader):
         for index, kind in enumerate(found):
             if kind not in SOURCE_TYPES:
                 self.bad(f"{place}{member}[{index}]", f"{kind!r} is none of {', '.join(SOURCE_TYPES)}")
+            elif kind in found[:index]:
+                self.bad(f"{place}{member}[{index}]", f"{kind!r} is named twice")
         return tuple(kind for kind in found if kind in SOURCE_TYPES)
 
     # --- vocabulary --------------------------------------------------------------------
