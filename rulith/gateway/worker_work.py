@@ -60,6 +60,7 @@ class WorkerWork:
     def __init__(self, authority: Authority, *, settled) -> None:
         self.authority = authority
         self._settled = settled
+        self._judged: dict[str, tuple[str, str]] = {}      # agent -> (invocation last offered, Constitution it was judged by)
 
     # --- dispatch ----------------------------------------------------------------------
 
@@ -85,6 +86,7 @@ class WorkerWork:
             return None             # another definition than the owner approved; the call waits for the right one
         if not self._is_still_allowed(agent_id, operation):
             return None
+        self._judged[agent_id] = (operation.invocation, self._law())
         row = served_row(agent_id, operation)
         request_digest = request_digest_of_row(row)
         grant = sign_grant(expected_grant(row, connection_id=holder.connection_id, worker_id=holder.worker_id,
@@ -95,6 +97,10 @@ class WorkerWork:
                 "kind": "dispatch", "ordinal": operation.ordinal, "connectionId": holder.connection_id,
                 "workerId": holder.worker_id, "generation": holder.generation, "requestDigest": request_digest, "grant": grant})
         return {**row, "executionGrant": grant}
+
+    def _law(self) -> str:
+        known = self.authority.registry.constitution
+        return known["digest"] if known is not None else ""
 
     def _is_still_allowed(self, agent_id: str, operation: Operation) -> bool:
         """Judge the Action once more with the very arguments that were bound; refuse it where law no longer agrees."""
@@ -124,6 +130,10 @@ class WorkerWork:
             raise Refused("not_dispatchable", work=request["id"][:80])
         if operation.state == CLAIMED and not _is_claimer(operation, holder):
             raise Refused("already_claimed")
+        if operation.state == DISPATCHED and self._judged.get(agent_id) != (operation.invocation, self._law()):
+            if not self._is_still_allowed(agent_id, operation):       # another Constitution came since it was offered
+                await self.authority.settled()
+                raise Refused("not_dispatchable", work=request["id"][:80])
         self._check_grant(holder, agent_id, operation, request["executionGrant"])
         self.authority.command_operation(agent_id, {
             "kind": "claim", "ordinal": operation.ordinal, "connectionId": holder.connection_id,

@@ -190,6 +190,34 @@ def test_what_was_approved_is_judged_again_before_it_is_dispatched(play, kit, ch
     play(story, pollHoldMs=100, holdMs=100)
 
 
+def test_what_was_offered_is_not_claimed_under_a_constitution_that_forbids_it(play, kit):
+    """A Worker that holds a row back cannot outwait the owner."""
+    async def story(world):
+        owner = await Owner(world, kit).set_up()
+        host, worker, case = await begun(world)
+        held = await host.call("ApplyAction", kit.action_call("write_output", case["root"]))
+        row = (await worker.rows())[0]
+        await owner.in_force(rule("forbidden", "not today", kind="write"))
+        claimed = await worker.claim(row)
+        assert held["state"] == "running" and claimed["accepted"] is False and claimed["errorCode"] == "not_dispatchable"
+        state = (await host.call("QueryBoard"))["operations"][0]
+        assert state["state"] == "refused" and "not today" in json.dumps(state)
+
+    play(story, pollHoldMs=100, holdMs=100)
+
+
+def test_what_was_offered_before_a_harmless_change_is_claimed(play, kit):
+    async def story(world):
+        owner = await Owner(world, kit).set_up()
+        host, worker, case = await begun(world)
+        await host.call("ApplyAction", kit.action_call("write_output", case["root"]))
+        row = (await worker.rows())[0]
+        await owner.in_force(rule("forbidden", "no", action="acme.other"))
+        assert (await worker.claim(row))["accepted"] and (await worker.claim(row))["accepted"]
+
+    play(story, pollHoldMs=100, holdMs=100)
+
+
 def test_a_change_that_asks_for_nothing_more_lets_the_approved_call_go(play, kit):
     async def story(world):
         owner = await Owner(world, kit).set_up()
