@@ -201,6 +201,51 @@ def test_the_sections_are_reached_by_address_and_every_control_has_a_label(play,
     browse(play, story)
 
 
+def test_an_owner_narrows_what_an_agent_may_see_and_widens_it_again(play, kit):
+    async def story(world, browser):
+        page, agent = browser.page, world.profile.agent_id
+        await browser.sign_in()
+        await browser.go("agents", "#agent-new")
+        await page.click("summary:text('It sees its whole Board')")
+        await page.uncheck(f"#all-predicates-{agent}")
+        await page.check(f"id=predicates-{agent}-rulith.verified_calculation.total")
+        await page.uncheck(f"#all-tiers-{agent}")
+        await page.click("button:text('may see')")
+        await browser.said("Changed what")
+        await page.wait_for_selector("summary:text('It sees only some Predicates, Tiers')")
+        profile = world.gateway.authority.registry.profile(agent).record()
+        assert profile == {"predicates": ["rulith.verified_calculation.total"], "tiers": []}
+        assert await page.is_checked(f"id=predicates-{agent}-rulith.verified_calculation.total")
+        for name in ("predicates", "tiers"):
+            await page.check(f"#all-{name}-{agent}")
+        await page.click("button:text('may see')")
+        await page.wait_for_selector("summary:text('It sees its whole Board')")
+        assert world.gateway.authority.registry.profile(agent) is None
+
+    browse(play, story)
+
+
+def test_a_locked_tool_tells_what_it_does_directly_and_its_decision_is_waived(play, kit):
+    async def story(world, browser):
+        page, worker = browser.page, world.worker()
+        worker.tools.append({"id": "acme.files.put@1", "digest": "d" * 64, "sourceTypes": [], "kind": "write", "params": {"path": "string"},
+                             "returns": [{"predicate": "acme.files.written", "args": {"path": "$path"}}]})
+        await worker.poll()
+        await browser.sign_in()
+        await browser.go("tools", "main section h2")
+        await page.click("summary:text('no installed Action uses')")
+        await page.click("button[aria-label='Lock acme.files.put@1']")
+        await page.wait_for_selector("text=a person decides first")
+        await page.click("button[aria-label='Waive the decision for acme.files.put@1']")
+        await page.wait_for_selector("text=the decision is waived")
+        assert world.gateway.authority.registry.locks[worker.connection, "acme.files.put@1"].waived
+        await page.click("button[aria-label='Ask a person before acme.files.put@1']")
+        await page.wait_for_selector("text=a person decides first")
+        assert await page.inner_text("main") and "uses it" in await page.inner_text("main")
+
+    browse(play, story)
+
+
 def test_no_script_makes_markup_from_text():
     folder = resources.files("rulith").joinpath("ui_static", "console")
     for script in (each for each in folder.iterdir() if each.name.endswith(".js")):
