@@ -82,6 +82,7 @@ def _path(document: Mapping) -> Path:
         _explored(path, document, operations)
     else:
         _contracted(path, document, operations)
+    path.actions += _direct(path, operations)
     replaced = {canonical_text(value): f"?{name}" for name, value in path.key.items() if not isinstance(value, bool)}
     for rows in (path.rules, path.actions, path.goals) if explored else ():
         rows[:] = [_generalised(row, replaced) for row in rows]
@@ -123,6 +124,21 @@ def _done(operation: Mapping) -> str | None:
         return operation["action"]
     happened = (operation["op"] == "record_receipt" and operation["ok"]) or (operation["op"] == "record_reconciliation" and operation["outcome"] == "happened")
     return operation["plan"]["action"] if happened else None
+
+
+def _direct(path: Path, operations: Sequence[Mapping]) -> list[dict]:
+    """The locked Tools that were used without a Capability: an Action of the file each, bound to the Case where it was given the key."""
+    found: dict[str, dict] = {}
+    for plan in (each["plan"] for each in operations if each["op"] == "record_receipt" and _done(each) and not each["plan"]["release"]):
+        spec, decision = json.loads(plan["toolSpecText"]), plan.get("decision")
+        same = {name: key for name, value in plan["args"].items() for key, held in path.key.items() if held == value and name in spec["params"]}
+        found.setdefault(plan["action"], {
+            "id": _alias(plan["action"]), "description": f"{spec['kind']} by the Tool {spec['exec']}", "tool": spec["exec"], "kind": spec["kind"],
+            "source_types": list(spec["sourceTypes"]), "params": dict(spec["params"]),
+            **({"decision": {"kind": decision["kind"], "people": decision["people"]}} if decision else {}),
+            "preconditions": [{"predicate": CASE_KEY, "args": {"root": ROOT, "name": key, "value": f"?{name}"}} for name, key in same.items()],
+            "effects": [], "returns": [{"predicate": row["predicate"], "args": dict(row["args"])} for row in spec["returns"]]})
+    return list(found.values())
 
 
 def _needed(path: Path, used: list[dict], summed: list[dict], known: list[dict], totals: list[dict]) -> tuple[list[dict], list[dict]]:
@@ -294,6 +310,8 @@ class _File:
         if known is not None:
             return {**{name: value for name, value in known.items() if name in ("args", "sources")}, "id": f"{self.id}.{alias}", "as": alias}
         values: dict[str, set[str]] = {}
+        read = [row for row in self.path.actions if any(each["predicate"] == predicate for each in row.get("returns", ()))]
+        sources = sorted({kind for row in read for kind in row.get("source_types", ())})
         for row in rows:
             for name, value in row["args"].items() if row["predicate"] == predicate else ():
                 kind = values.setdefault(name, set())
@@ -304,7 +322,11 @@ class _File:
                 if side["predicate"] == predicate:
                     values.setdefault(side["valueArg"], set()).add("number") if side.get("valueArg") else None
                     values.setdefault(row["group_by"], set()) if row.get("group_by") else None
-        return {"id": f"{self.id}.{alias}", "as": alias, "args": {name: _one_type(kinds) for name, kinds in sorted(values.items())}}
+        for each in (each for row in read for each in row["returns"] if each["predicate"] == predicate):
+            for name in each["args"]:
+                values.setdefault(name, set())
+        return {"id": f"{self.id}.{alias}", "as": alias, "args": {name: _one_type(kinds) for name, kinds in sorted(values.items())},
+                **({"sources": sources} if sources else {})}
 
     def _literal(self, row: Mapping) -> dict:
         found = {**row, "predicate": self.names.get(row["predicate"], row["predicate"])}

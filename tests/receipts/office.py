@@ -23,7 +23,7 @@ OWNER = {"kind": "person", "by": "ann", "signInAgeS": 1}
 class Office:
     """One Agent, one Connection, one file Source that may attest anything, every Tool of the Capability locked."""
 
-    def __init__(self, capability: dict | None = None, *, tier: str = "attested", constitution: dict | None = None) -> None:
+    def __init__(self, capability: dict | None = None, *, tier: str = "attested", constitution: dict | None = None, tools: tuple[dict, ...] = ()) -> None:
         self.authority = Authority(MemoryLedger(), ManualClock())
         self.authority.turns._due = lambda: None       # no loop here; `close` commits
         self.receipts = TerminalReceipts(self.authority, Signer(SEED))
@@ -35,6 +35,7 @@ class Office:
             if "tool" in action and not any(each.get("toolId") == action["tool"] for each in commands):
                 commands.append({"kind": "lock_tool", "connectionId": CONNECTION, "toolId": action["tool"], "digest": PIN, "descriptor": {
                     "id": action["tool"], "digest": PIN, "kind": action["kind"]}})
+        commands += [{"kind": "lock_tool", "connectionId": CONNECTION, "toolId": tool["id"], "digest": PIN, "descriptor": {**tool, "digest": PIN}} for tool in tools]
         self.authority.command_registry({"kind": "genesis", "commands": commands})
         if constitution is not None:
             self.board("install_constitution", constitution=constitution, digest=digest(constitution))

@@ -107,6 +107,26 @@ def test_explorations_become_rules_over_what_differed_between_them():
     assert [each["given"][0]["args"]["who"] for each in found["examples"]] == ["ann", "bob"]
 
 
+def test_a_tool_that_was_used_without_a_capability_becomes_an_action_bound_to_the_key():
+    """What its Source told stays the Source's to say."""
+    tool = {"id": "shop.count@1", "kind": "read", "sourceTypes": ["file"], "params": {"sku": "string"},
+            "returns": [{"predicate": "stock", "args": {"sku": "$sku", "units": "$units"}}]}
+    office = Office(tools=(tool,))
+    documents = []
+    for sku in ("bolt", "nut"):
+        case = office.open("exploration")
+        office.batch(case, {"op": "add_axiom", "label": "few", "when": [literal("stock", sku=sku, units="?n"), literal("lt", left="?n", right=100)], "then": [literal("order", sku=sku)]},
+                     {"op": "declare_goal", "label": "it is known", "desired": [literal("order", sku=sku)]})
+        office.act(case, "shop.count", fact("stock", sku=sku, units=7), sku=sku)
+        documents.append(office.close(case))
+    found = draft(documents, "acme.stock")
+    release = sound(found)
+    assert release.actions["acme.stock.count"].tool == "shop.count@1"
+    assert found["actions"][0]["preconditions"] == [{"predicate": "case_key", "args": {"root": "?root", "name": "sku", "value": "?sku"}}]
+    assert release.predicates["acme.stock.stock"].sources == ("file",) and release.protected["acme.stock.stock"] == "source"
+    assert found["case_types"]["exploration_draft"]["drive"] == ["count"]
+
+
 def test_other_paths_are_refused_with_their_first_difference(two):
     office = Office(orders_capability())
     with pytest.raises(Refused) as refused:
