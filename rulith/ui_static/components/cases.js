@@ -18,11 +18,12 @@ export function cases(s, instance, act) {
   if (board.cases.length === 0) return empty("No Case yet.", "A Case is one job with its goals and its proof. The calculation opens the first.");
   const rows = [...board.cases].sort((a, b) => moment(b.openedAt) - moment(a.openedAt));
   const limit = s.ui.more.cases ?? SHOWN;
+  const total = Math.max(rows.length, board.casesTotal ?? 0);      // the gateway tells the newest of them
   return [
     h("ul", { class: "case-list", "data-list": true }, rows.slice(0, limit).map((row) => listed(row, board, s, instance))),
-    partial(Math.min(limit, rows.length), board.casesTotal ?? rows.length, "newest first"),
+    partial(Math.min(limit, rows.length), total, "newest first"),
     rows.length > limit ? button("Show older Cases", () => act.more("cases", limit + SHOWN))
-      : board.casesTotal > rows.length && toConsole("Find older Cases in the Console", "#cases/closed"),
+      : total > rows.length && toConsole("Find older Cases in the Console", "#cases/closed"),
   ];
 }
 
