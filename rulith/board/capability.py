@@ -452,6 +452,8 @@ class CapabilityReader(ShapeReader):
             self.bad(f"{place}.group_by", f"{group!r} is into.valueArg as well, and one would hide the other")
         elif set(into.args) != wanted:
             self.bad(f"{place}.into.predicate", f"{into.alias} has the arguments {', '.join(into.args)}, and this row gives {', '.join(sorted(wanted))}")
+        elif group and group not in source.args:
+            self.bad(f"{place}.group_by", f"{source.alias} has no arguments")
         elif group and into.args[group] != source.args[group]:
             self.bad(f"{place}.group_by", f"{group} is a {source.args[group]} of {source.alias} and a {into.args[group]} of {into.alias}")
         if row["kind"] == "avg" and into.args.get(into_arg) == "integer":
@@ -481,7 +483,7 @@ class CapabilityReader(ShapeReader):
     def _example(self, row: object, index: int) -> Mapping:
         place = f"examples[{index}]"
         row = self._object(row, place, "title given follows never", "given")
-        return {"title": row.get("title", f"example {index + 1}"), "place": place,
+        return {"title": self._text(row, "title", f"{place}.", optional=True) or f"example {index + 1}", "place": place,
                 "given": self._literals(row, "given", f"{place}."),
                 "follows": self._literals(row, "follows", f"{place}."),
                 "never": self._literals(row, "never", f"{place}.", out_of_range=True)}

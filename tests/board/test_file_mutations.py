@@ -104,9 +104,18 @@ def test_the_line_of_an_unknown_member_is_the_line_it_stands_on(name, path):
     (lambda each: each["actions"][0].update(returns=each["actions"][0]["returns"] * 33), "actions[0].returns"),
     (lambda each: each["case_types"]["verified_calculation"].update(drive=["read_input", "read_input"]), "case_types.verified_calculation.drive"),
     (lambda each: each["actions"][0].update(source_types=["file", "file"]), "actions[0].source_types"),
+    (lambda each: each["examples"][0].update(title=1.5), "examples[0].title"),
 ])
 def test_lists_keep_the_bounds_of_the_schema(change, place):
     document = json.loads(FILES[0][1].read_text("utf-8"))
     change(document)
     assert rejected_by_the_schema("capability", document)
     assert any(each.place.startswith(place) for each in check_capability(document)[1]), check_capability(document)[1]
+
+
+@pytest.mark.parametrize("args", [{}, "acme.orders.line", None])
+def test_a_total_by_group_of_a_predicate_without_arguments_is_named(args):
+    document = {"format": "rulith-capability/1", "id": "acme.sums", "version": "1.0.0", "title": "Sums", "vocabulary": {"defines": [
+        {"id": "acme.sums.line", "as": "line", "args": args}, {"id": "acme.sums.lines", "as": "lines", "args": {"order": "string", "n": "number"}}]},
+        "aggregates": [{"kind": "count", "source": {"predicate": "line"}, "into": {"predicate": "lines", "valueArg": "n"}, "group_by": "order"}]}
+    assert check_capability(document)[1]
