@@ -150,7 +150,7 @@ function tool(row, connection, users, act) {
     users.length ? h("p", {}, "Used by ", users.flatMap((each, index) => [index ? ", " : "", h("code", {}, each)])) : h("p", { class: "quiet" }, "No installed Action uses it."),
     h("details", { id: `tool-${connection.id}-${row.id}-${row.state}`, open: row.state === "changed" }, h("summary", {}, row.state === "changed" ? "What differs" : "What it takes and returns"), lines(row.lines),
       row.state === "changed" && row.lines.every(([sign]) => sign === " ") ? h("p", {}, "What it takes and returns is the same; what differs is how the Worker runs it (its program, environment or limits), which its Tool Manifest shows.") : null),
-    row.direct ? direct(row, connection, act) : null,
+    row.direct && !users.length ? direct(row, connection, act) : null,
     h("div", { class: "buttons" },
       row.state === "offered" ? h("button", { type: "button", class: users.length ? "primary" : null, "aria-label": `Lock ${row.id}`, onclick: () => lock(`Locked ${row.id}.`) }, "Lock this definition") : null,
       row.state === "changed" ? h("button", { type: "button", class: "primary", "aria-label": `Lock the new definition of ${row.id}`, onclick: () => lock(`Locked the new definition of ${row.id}.`) }, "Lock the new definition") : null,
@@ -165,5 +165,5 @@ function direct(row, connection, act) {
   return h("div", {},
     h("p", {}, "Direct Action ", h("code", {}, action), decision ? " · a person decides first" : kind === "read" ? " · reads without a decision" : " · the decision is waived"),
     lacks ? h("p", { class: "is-waiting" }, `◐ It cannot run yet: ${lacks}`) : null,
-    kind === "read" ? null : h("button", { type: "button", "aria-label": `${waived ? "Ask a person before" : "Waive the decision for"} ${row.id}`, onclick: () => waive(!waived) }, waived ? "Ask a person first again" : "Waive the decision"));
+    kind === "read" ? null : h("div", { class: "buttons" }, h("button", { type: "button", "aria-label": `${waived ? "Ask a person before" : "Waive the decision for"} ${row.id}`, onclick: () => waive(!waived) }, waived ? "Ask a person first again" : "Waive the decision")));
 }

@@ -99,7 +99,7 @@ function sees(row, act) {
   const list = ([name, words]) => {
     const listed = row.profile[name];
     const rows = h("div", { hidden: !listed }, row.choices[name].map((each) => h("label", { class: "check" },
-      h("input", { type: "checkbox", name, id: `${name}-${row.id}-${each}`, value: each, checked: Boolean(listed && listed.includes(each)) }), h("code", {}, each))));
+      h("input", { type: "checkbox", name, id: `${name}-${row.id}-${each}`, value: each, checked: !listed || listed.includes(each) }), h("code", {}, each))));
     return h("fieldset", {}, h("legend", {}, words),
       h("label", { class: "check" }, h("input", { type: "checkbox", id: `all-${name}-${row.id}`, name: `all-${name}`, checked: !listed, onchange: (event) => { rows.hidden = event.target.checked; } }), "All of them, also those to come"), rows);
   };
