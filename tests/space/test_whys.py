@@ -96,6 +96,12 @@ def test_what_stands_in_the_way_is_retracted_along_with_what_is_asserted():
     assert ways(whys.what_if(space, ask("ok(x=1)"))) == [["assert part(x=1)", "retract F: hold(x=1)"]]
 
 
+def test_what_nobody_concludes_or_produces_can_only_be_stated():
+    space = board("p(a=1)", "R: q(a=?x) <- r(a=?x)")
+    assert whys.what_if(space, ask("order(a=1)")).note == whys.ONLY_STATED
+    assert whys.what_if(space, ask("q(a=1)")).note is None
+
+
 def test_deeper_rules_offer_their_own_way():
     space = board("R: ok(x=?x) <- check(x=?x)", "S: check(x=?x) <- seen(x=?x)")
     assert ways(whys.what_if(space, ask("ok(x=1)"))) == [["assert check(x=1)"], ["assert seen(x=1)"]]

@@ -40,6 +40,7 @@ WAYS_MAX = 8            # ways told about
 OPTIONS_MAX = 4         # ways tried per missing literal
 LEAVES_MAX = 64         # stated facts of a proof that are tried one by one
 
+ONLY_STATED = "no rule concludes it and no action produces it; only a statement could make it hold"
 ASSERT, RETRACT, APPLY = "assert", "retract", "apply"
 
 
@@ -151,7 +152,7 @@ def why_not(space: Space, pattern: Literal, depth: int = DEPTH) -> WhyNot:
     producers = tuple(hints.producible_via(space, (pattern,)))
     note = None
     if not (gaps or stale or producers):
-        note = "no rule concludes it and no action produces it; only a statement could make it hold"
+        note = ONLY_STATED
     return WhyNot(pattern, False, refuted, gaps, producers, stale, note)
 
 
@@ -216,7 +217,8 @@ class _Trials:
             self.complete = False
         note = None
         if not self.ways:
-            note = "no change of stated facts or single action that was tried makes it hold; ask why_not for what is lacking"
+            note = ONLY_STATED if not self.space.suppliers.get(self.pattern.predicate) else \
+                "no change of stated facts or single action that was tried makes it hold; ask why_not for what is lacking"
         return WhatIf(self.pattern, False, tuple(self.ways)[:WAYS_MAX], tuple(needs)[:WAYS_MAX], self.complete, note)
 
     def _ways_of(self, lack: Lack, needs: dict[Literal, None]) -> Iterator[tuple[Doing, ...]]:
