@@ -244,7 +244,7 @@ def test_a_locked_tool_tells_what_it_does_directly_and_its_decision_is_waived(pl
         assert world.gateway.authority.registry.locks[worker.connection, "acme.files.put@1"].waived
         await page.click("button[aria-label='Ask a person before acme.files.put@1']")
         await page.wait_for_selector("text=a person decides first")
-        assert "uses it" not in await page.inner_text("main")
+        assert "No direct Action" not in await page.inner_text("main")
 
     browse(play, story)
 
