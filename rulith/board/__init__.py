@@ -43,11 +43,12 @@ Board commands
         -> {caseId, root, disposition, certified}
 
 Board reads (no row): plan_action, view, query, proof, why_not, case_detail, case_history, cases, case, case_of_root,
-is_certified, drive, releases, receipt_facts, closure_digest. Views share parts with later views: read, never change.
+is_certified, drive, releases, receipt_facts, closure_digest; for an Agent under a Profile (profiles.py)
+check_sight before a command, shielded and shown_result after it, withheld, visible_cases. Views share parts with later views: read, never change.
 
 Operations commands
     admit         {tool, label, session, caseIds, plan?: ExternalPlan.record(), decision?: {id, kind},
-                   settled?: {state, result, summary, reason?}}
+                   settled?: {state, result, summary, reason?}, profile?: what the Agent could see}
         -> {ordinal, at, state, stage?, invocationId?}     with `settled`, admitted and settled in one row
     decide        {ordinal, verdict: approve|reject|expire, reason?}        -> {ordinal, state}
     dispatch      {ordinal, connectionId, workerId, generation, requestDigest, grant?}   (again for another instance)
