@@ -22,6 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kill-seed", type=int, default=20261130, help="loads, moments and faults of --kills")
     parser.addoption("--agents", action="store_true", help="coding agents from npm against a gateway; writes their record")
     parser.addoption("--programs", type=int, metavar="N", help="generated programs against the slow model; writes its record")
+    parser.addoption("--inputs", type=int, metavar="N", help="odd inputs of each family for every reader; writes their record")
+    parser.addoption("--fuzz-seed", type=int, default=20261130, help="which inputs --inputs makes")
+    parser.addoption("--fuzz-families", default="", metavar="A,B", help="only these families, and no record")
     parser.addoption("--program-seed", type=int, default=20261130, help="which programs --programs generates")
 
 

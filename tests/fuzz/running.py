@@ -77,6 +77,8 @@ def run(family: Family, seed: int, count: int, *, say=lambda line: None) -> dict
     failures: list[dict] = []
     slowest_s, warm, began_s, hangs = 0.0, 0, time.monotonic(), hasattr(signal, "setitimer")
     before = signal.signal(signal.SIGVTALRM, _interrupt) if hangs else None
+    gc.collect()
+    gc.freeze()                  # what was there before is no part of what an input costs
     try:
         for first in range(0, count, family.chunk):
             family.open()
@@ -116,6 +118,7 @@ def run(family: Family, seed: int, count: int, *, say=lambda line: None) -> dict
                 warm = _settled_bytes()
         grown = _settled_bytes() - warm if warm else 0
     finally:
+        gc.unfreeze()
         if hangs:
             signal.signal(signal.SIGVTALRM, before)
     if grown > GROWTH_BYTES_MAX:

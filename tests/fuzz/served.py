@@ -117,7 +117,7 @@ class Tools(Served):
         if world.unresolved is not None:                    # a decision waits: let it run out
             world.clock.advance(8 * 86_400)
             await world.ask("POST", "/mcp", world.agent_headers(), b'{"jsonrpc":"2.0","id":"late","method":"ping"}')
-        if not any(case["status"] == "open" for case in board.cases()):
+        if not board.cases(1, live=True):
             self._remember(await world.call(*CALLS[len(data) % 2], f"again{world.clock.monotonic_s()}"))
         if world.gateway.surface.sessions.effective(world.agent_id) is None or world.session not in world.gateway.surface.sessions._by_id:
             await world.initialize()
@@ -159,18 +159,16 @@ class WorkerLine(Served):
         {"kind": "Poll", "workerId": WORKER, "workerGeneration": "$GEN", "tools": "$TOOLS"}, {"kind": "Poll", "workerId": WORKER, "tools": "$TOOLS"}, {"kind": "Poll", "workerId": "wkr_" + "1" * 32, "tools": []},
         {"kind": "ClaimWork", "workType": "action", "id": "$work0", "executionGrant": "$grant0", "workerId": WORKER, "workerGeneration": "$GEN"},
         {"kind": "ReportWork", "workType": "action", "id": "$work0", "ok": True, "result": "done", "executionGrant": "$grant0", "workerId": WORKER, "workerGeneration": "$GEN",
-         "facts": [{"predicate": PREFIX + "input", "args": {"job_id": "calc-001", "unit_price_cents": 1299, "quantity": 7, "shipping_cents": 500}}]},
+         "facts": [{"predicate": PREFIX + "input", "args": {"job_id": "$job0", "unit_price_cents": 1299, "quantity": 7, "shipping_cents": 500}}]},
         {"kind": "ReportWork", "workType": "action", "id": "$work0", "ok": False, "result": "", "reason": "no", "executionGrant": "$grant0", "workerId": WORKER, "workerGeneration": "$GEN"},
         {"kind": "ReportWork", "workType": "action", "id": "$work0", "undeliverable": "effect_unknown", "executionGrant": "$grant0", "workerId": WORKER, "workerGeneration": "$GEN"},
-        {"kind": "ReportWork", "workType": "review", "id": "$work1", "ok": True, "result": "", "workerId": WORKER, "workerGeneration": "$GEN"},
+        {"kind": "ReportWork", "workType": "action", "id": "$work0", "ok": True, "result": "x", "executionGrant": "$grant0", "workerId": WORKER, "workerGeneration": "$GEN"},
         {"kind": "RenewLease", "workerId": WORKER, "workerGeneration": "$GEN"}, {"kind": "ReleaseLease", "workerId": WORKER, "workerGeneration": "$GEN"},
     ]
 
     async def begin(self) -> None:
         await self.world.initialize()
         self.number = 0
-        opened = await self.world.call("OpenCase", {"caseType": "verified_calculation", "businessKey": {"job_id": "calc-001"}}, "open")
-        self.note("root", opened["result"]["root"])
 
     def make(self, rng: random.Random) -> bytes:
         operation = pick(rng, self.TEMPLATES)
@@ -201,9 +199,16 @@ class WorkerLine(Served):
         """Bring one call of the Agent to the Worker, and let it be claimed if asked so."""
         world = self.world
         if world.unresolved is None or world.unresolved.public_state == "needs_person":
-            await world.settle(ok=True)
+            await world.settle(ok=False)
+            if self.number:
+                await world.call("QueryBoard", {}, f"read {self.number}")       # it hears of the last outcome
+                await world.call("CloseCase", {"root": self.names["root"][0], "disposition": "cancelled", "reason": "the next one"}, f"close {self.number}")
             self.number += 1
-            await world.call("ApplyAction", {"action": PREFIX + "read_input", "args": {"source": "verified-calculation-local"}, "target": self.names["root"][0]}, f"n{self.number}")
+            self.names["job"] = [f"calc-{self.number}"]
+            opened = await world.call("OpenCase", {"caseType": "verified_calculation", "businessKey": {"job_id": self.names["job"][0]}}, f"open {self.number}")
+            self.names["root"] = [opened["result"]["root"]]
+            held = await world.call("ApplyAction", {"action": PREFIX + "read_input", "args": {"source": "verified-calculation-local"}, "target": self.names["root"][0]}, f"act {self.number}")
+            assert held.get("accepted") is not False, held
         for row in await world.poll():
             self.names["work"], self.names["grant"] = [row["work"]], [row["executionGrant"]]
         if claimed and world.unresolved is not None and world.unresolved.stage != "at_worker":

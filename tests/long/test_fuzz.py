@@ -1,0 +1,69 @@
+"""Odd inputs from a seed for whatever reads what others wrote: no traceback, no 500, no hang, no growth. A few hundred
+of each family in the normal run; `.ci/run --long fuzz` plays 100,000.
+
+Duty: issue "The authority, complete", done when 5. Each input is known by family, seed and index:
+`python -m tests.fuzz.running FAMILY SEED INDEX` plays one again. Where `--inputs` is given, writes
+docs/evidence/fuzz.json: seed, counts by family, seconds, failures, commit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from rulith.base.clock import SystemClock, stamp
+from tests.fuzz.families import FAMILIES, SAMPLED, SHORT
+from tests.fuzz.running import BUDGET_S, run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_odd_inputs_are_taken_or_refused(name: str, request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--inputs"):
+        pytest.skip("the long form plays them")
+    told = run(FAMILIES[name](), request.config.getoption("--fuzz-seed"), SHORT[name], say=print)
+    assert not told["failures"], told["failures"][:3]
+    assert told["accepted"] and told["refused"], told          # both ways came up
+
+
+@pytest.mark.timeout(12 * 3600)
+def test_a_hundred_thousand_of_each(request: pytest.FixtureRequest) -> None:
+    asked, seed = (request.config.getoption(name) for name in ("--inputs", "--fuzz-seed"))
+    if not asked:
+        pytest.skip("an hour or two: .ci/run --long fuzz")
+    only = request.config.getoption("--fuzz-families")
+    names = only.split(",") if only else list(FAMILIES)
+    clock = SystemClock()
+    began_s, commit = clock.wall_s(), _commit()
+    jobs = sorted(((name, seed, max(1, asked // SAMPLED.get(name, 1))) for name in names), key=lambda job: SHORT[job[0]])   # the slow ones first
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        found = dict(zip([job[0] for job in jobs], pool.map(play, jobs)))
+    failures = [failure for told in found.values() for failure in told["failures"]]
+    record = {"name": "fuzz", "seed": seed, "commit": commit, "at": stamp(began_s), "seconds": round(clock.wall_s() - began_s),
+              "budgetMs": round(BUDGET_S * 1000), "inputs": sum(told["inputs"] for told in found.values()),
+              "families": {name: {key: value for key, value in found[name].items() if key != "failures"} for name in FAMILIES if name in found},
+              "failures": failures[:20]}
+    if not only:
+        place = ROOT / "docs" / "evidence" / "fuzz.json"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    assert not failures, failures[:3]
+    assert all(told["accepted"] and told["refused"] for told in found.values()), record["families"]
+
+
+def play(job: tuple[str, int, int]) -> dict:
+    name, seed, count = job
+    told = run(FAMILIES[name](), seed, count, say=lambda line: print(line, flush=True))
+    print(f"{name}: {json.dumps({key: value for key, value in told.items() if key != 'failures'})}", flush=True)
+    return told
+
+
+def _commit() -> str:
+    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
