@@ -59,7 +59,7 @@ def axiom(rule_id, head, *body):
 
 def look(play):
     plan = {"action": "demo.up.look", "tool": "demo.look@1", "kind": "read", "args": {"id": "a", "source": "verified-calculation-local"},
-            "sourceRecordId": "verified-calculation-local", "connectionId": "conn_1", "caseIds": [play.case["caseId"]],
+            "sourceRecordId": "verified-calculation-local", "connectionId": "conn_1", "release": "r1", "caseIds": [play.case["caseId"]],
             "returns": [{"predicate": "demo.up.seen", "args": {"id": "$id"}}], "effects": []}
     play.run("record_receipt", ordinal=1, plan=plan, ok=True, facts=[{"predicate": "demo.up.seen", "args": {"id": "a"}}], resultDigest="r",
              requestDigest="q", workerId="w", workerGeneration=1,
