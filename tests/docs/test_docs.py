@@ -39,7 +39,7 @@ SOURCES = [path for path in (ROOT / "rulith").rglob("*.py") if "__pycache__" not
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 VARIABLE = re.compile(r"\bRULITH_[A-Z][A-Z_]*[A-Z]\b")
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]\b")
-FOREIGN_FLAGS = {"--transport", "--header", "--url", "--bearer-token-env-var", "--cli", "--method", "--tool-name"}  # of the MCP hosts that are shown
+FOREIGN_FLAGS = {"--transport", "--header", "--url", "--bearer-token-env-var", "--cli", "--method", "--tool-name", "--long"}  # of the MCP hosts that are shown, and of the proofs that take long
 BUILD_VARIABLES = {"RULITH_CONTRACT_REPO"}
 
 
