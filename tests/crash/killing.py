@@ -118,7 +118,7 @@ async def one_kill(home: Path, agents: list[Agent], workers: list[Worker], book:
         except GONE as problem:
             told.failures.append(f"the gateway died by itself: {problem!r}")
         running = [asyncio.ensure_future(each.run(port)) for each in (*agents, *workers)]
-        await _some_of(book, dice.randint(4, 120))
+        await _some_of(book, dice.randint(10, 120))
         await asyncio.sleep(dice.uniform(0, 0.03))
         gateway.kill()
         for problem in await asyncio.gather(*running, return_exceptions=True):
@@ -142,10 +142,10 @@ async def _some_of(book: Book, requests: int) -> None:
         await asyncio.sleep(0.002)
 
 
-async def kill_again_and_again(folder: Path, kills: int, seed: int, *, homes_of: int = 20, until_s: float = float("inf")) -> Told:
+async def kill_again_and_again(folder: Path, kills: int, seed: int, *, homes_of: int = 20) -> Told:
     """`kills` deaths on homes that live for `homes_of` of them each. The seed decides loads, moments and faults."""
     told, dice = Told(), random.Random(seed)
-    while sum(told.kills.values()) < kills and time.monotonic() < until_s and len(told.failures) < 20:
+    while sum(told.kills.values()) < kills and len(told.failures) < 20:
         place = folder / f"home-{sum(told.kills.values())}"
         place.mkdir()
         home, told_agents = make_home(place)
@@ -154,7 +154,7 @@ async def kill_again_and_again(folder: Path, kills: int, seed: int, *, homes_of:
                   for n, each in enumerate(told_agents)]
         workers = [Worker(each, book) for each in told_agents[:WORKERS]]
         for _ in range(homes_of):
-            if sum(told.kills.values()) >= kills or time.monotonic() >= until_s:
+            if sum(told.kills.values()) >= kills:
                 break
             variant = VARIANTS[dice.choice([0, 0, 0, 1, 2, 3])] if kills > len(VARIANTS) else VARIANTS[sum(told.kills.values()) % 4]
             wanted = await one_kill(home, agents, workers, book, told, variant, dice, wanted)
