@@ -129,12 +129,12 @@ class ToolCalls:
     def _withheld(self, session: Session, at: str) -> frozenset[int]:
         """The ordinals of this moment's strip whose outcome the Agent's Profile withholds."""
         profile, state = self._profile(session), self._state(session)
-        return state.board.withheld(profile, state.operations.listed(at)) if profile is not None else frozenset()
+        return state.names.withheld(profile, state.operations.listed(at)) if profile is not None else frozenset()
 
     def _focus(self, session: Session) -> list[str]:
         """The focused Cases that the Agent may see."""
         profile, focus = self._profile(session), list(session.focus.values())
-        return focus if profile is None else self._state(session).board.visible_cases(profile, focus)
+        return focus if profile is None else self._state(session).names.visible_cases(profile, focus)
 
     def focused_roots(self, session: Session) -> list[dict]:
         shown = set(self._focus(session))

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from rulith.base.errors import Refused
 from rulith.board.constitution import Constitution, Proposal, Rest, judge
+from rulith.board.direct import direct_actions
 from rulith.board.release import ActionSpec
 from rulith.board.shapes import Source
 from rulith.gateway.authority import AgentState, Authority
@@ -37,11 +38,10 @@ def source_flow(authority: Authority, name: str) -> dict:
 def _ways(authority: Authority, state: AgentState) -> Iterator[tuple[ActionSpec, Source | None]]:
     own = {each["id"] for each in authority.registry.connections.values() if each["agentId"] == state.agent_id}
     sources = [each for each in authority.registry.sources.values() if each.connection_id in own]
-    for release in state.board.state.releases.values():
-        for action in release.actions.values():
-            if action.is_external:
-                fitting = [each for each in sources if each.type in action.source_types]
-                yield from ((action, each) for each in fitting or ([] if action.source_types else [None]))
+    direct = [each.spec for each in direct_actions(state.board.state, authority.policy(state.agent_id)).values() if not each.problem]
+    for action in (*(each for release in state.board.state.releases.values() for each in release.actions.values() if each.is_external), *direct):
+        fitting = [each for each in sources if each.type in action.source_types]
+        yield from ((action, each) for each in fitting or ([] if action.source_types else [None]))
 
 
 def _asked(constitution: Constitution | None, source: Source, agent_id: str, action: ActionSpec, target: Source | None) -> Mapping:

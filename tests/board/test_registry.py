@@ -84,6 +84,8 @@ COMMANDS = {
     "remove_source": {"name": "files"}, "lock_tool": {"connectionId": "conn_1", "toolId": "t@1", "digest": "b" * 64, "descriptor": {}},
     "unlock_tool": {"connectionId": "conn_1", "toolId": "demo.read@1"},
     "install_release": {"id": "demo", "version": "1.0.0", "digest": DIGEST},
+    "set_profile": {"id": "agt_1", "profile": {"sources": []}},
+    "waive_decision": {"connectionId": "conn_1", "toolId": "demo.read@1", "digest": "a" * 64, "waived": True},
 }
 
 
@@ -260,3 +262,36 @@ def test_a_source_is_edited_in_one_row_or_not_at_all(reg):
     assert code(reg.run, "several", commands=[{"kind": "remove_source", "name": "files", "authority": PERSON},
                                               {"kind": "add_source", **edited, "tier": "best", "authority": PERSON}]) == "bad_command"
     assert reg.law.sources["files"].access == "/elsewhere"
+
+
+def test_a_profile_hides_sources_moves_the_policy_and_folds_again(reg):
+    live = {"conn_1": {}}
+    before = reg.law.policy("agt_1", live=live, live_version=1)
+    reg.run("set_profile", id="agt_1", profile={"sources": [], "tiers": ["attested"]}, authority=PERSON)
+    narrow = reg.law.policy("agt_1", live=live, live_version=1)
+    assert [each.name for each in before.sources] == ["files"] and narrow.sources == () and narrow.profile.record() == {"sources": [], "tiers": ["attested"]}
+    assert code(reg.run, "set_profile", id="agt_1", profile={"tiers": ["gold"]}, authority=PERSON) == "bad_command"
+    assert code(reg.run, "set_profile", id="agt_2", profile={}, authority=PERSON) == "unknown_agent"
+    assert code(reg.run, "set_profile", id="agt_1", profile={}, authority={**PERSON, "by": "ann"}) == "role_too_low"
+    again = Registry()
+    for row in reg.rows:
+        again.replay(row)
+    assert again.profiles == reg.law.profiles
+    reg.run("set_profile", id="agt_1", profile={}, authority=PERSON)
+    assert reg.law.profile("agt_1") is None and reg.law.policy("agt_1", live=live, live_version=1).sources == before.sources
+
+
+def test_a_waiver_is_of_one_lock_and_a_new_lock_waives_nothing(reg):
+    lock = {"connectionId": "conn_1", "toolId": "demo.read@1", "digest": "a" * 64}
+    assert code(reg.run, "waive_decision", **{**lock, "digest": "b" * 64}, waived=True, authority=PERSON) == "tool_lock_not_as_shown"
+    assert code(reg.run, "waive_decision", **{**lock, "toolId": "other@1"}, waived=True, authority=PERSON) == "tool_lock_not_as_shown"
+    assert code(reg.run, "waive_decision", **lock, waived="yes", authority=PERSON) == "bad_command"
+    assert code(reg.run, "waive_decision", **lock, waived=True, authority={**PERSON, "by": "ann"}) == "role_too_low"
+    reg.run("waive_decision", **lock, waived=True, authority=PERSON)
+    assert reg.law.locks["conn_1", "demo.read@1"].waived
+    again = Registry()
+    for row in reg.rows:
+        again.replay(row)
+    assert again.locks == reg.law.locks
+    reg.run("lock_tool", **lock, descriptor={"kind": "read"}, authority=PERSON)
+    assert not reg.law.locks["conn_1", "demo.read@1"].waived

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from random import Random
 
 import pytest
 
@@ -208,6 +209,19 @@ def test_a_resumed_stream_tells_what_may_be_seen_now(play, kit, tool):
     scene(play, kit)(story)
 
 
+def test_a_ping_is_answered_while_a_long_command_runs_on_the_board(play, kit):
+    async def story(world, owner, host, worker, case):
+        await owner.shows(NO_CAPABILITY)
+        state = world.gateway.authority.agents[world.profile.agent_id]
+        state.busy = asyncio.get_running_loop().create_future()
+        told = (await host.rpc("ping")).json()["result"]["_meta"]["rulith/v3"]
+        assert told["focusedRoots"] == [] and {each["label"] for each in told["operations"]} <= {"OpenCase", "ApplyAction"}
+        state.busy.set_result(None)
+        state.busy = None
+
+    scene(play, kit)(story)
+
+
 def test_a_new_session_hears_nothing_of_what_is_hidden(play, kit):
     async def story(world, owner, host, worker, case):
         await owner.shows(NO_TYPE)
@@ -265,6 +279,54 @@ def test_a_rule_over_a_hidden_predicate_is_refused_by_name(play, kit):
         assert done["accepted"] and "9093" in json.dumps(done)
         await owner.shows({"predicates": ["mine"]})
         assert "9093" not in json.dumps(await host.call("QueryBoard", {"include": ["nodes"], "selector": {"roots": [opened["result"]["root"]]}}))
+
+    scene(play, kit)(story)
+
+
+def test_under_random_profiles_no_byte_of_any_answer_holds_a_hidden_value(play, kit):
+    """Each value and the predicates that hold it; what is visible is told here by the lists alone."""
+    names = ["input", "subtotal", "total", "written"]
+    holds = {"1299": ["input"], "9093": ["subtotal", "written"], "9593": ["total", "written"], kit.SHA: ["written"]}
+    random = Random(4)
+
+    def some(rows: list[str]) -> list[str]:
+        return [each for each in rows if random.random() < 0.6]
+
+    def profile() -> dict:
+        whole = {"capabilities": some([P[:-1]]), "case_types": some(["verified_calculation", "exploration"]), "predicates": [P + name for name in some(names)],
+                 "sources": some(["verified-calculation-local"]), "tiers": some(["attested", "asserted"])}
+        return {name: rows for name, rows in whole.items() if random.random() < 0.5}
+
+    def shown(listed: dict) -> set[str]:
+        needed = {"capabilities": P[:-1], "case_types": "verified_calculation", "sources": "verified-calculation-local", "tiers": "attested"}
+        if any(name in listed and value not in listed[name] for name, value in needed.items() if name != "case_types"):
+            return set()
+        return {value for value, rows in holds.items() if any("predicates" not in listed or P + name in listed["predicates"] for name in rows)}
+
+    async def story(world, owner, host, worker, case):
+        await world.act(host, worker, "write_output", case["root"])
+        asks, history = {"include": ["nodes", "gaps", "taskStatus", "cases"], "selector": {"roots": [case["root"]]}}, {"include": ["caseHistory"], "selector": {"roots": [case["root"]]}}
+        calls = [("QueryBoard", asks), ("OpenCase", {"caseId": case["caseId"]}), ("ApplyAction", {"action": P + "write_output", "args": {}}), ("CloseCase", {"root": case["root"]}),
+                 ("ApplyAction", {"action": P + "verify_output", "args": {"source": "x"}}), ("QueryBoard", {}), ("QueryBoard", history),
+                 ("ApplyBatch", {"operations": [{"op": "assert_fact", "predicate": P + "total", "args": {"cents": 1}}]})]
+        seen: set[str] = set()
+        for turn in range(24):
+            if turn == 16:
+                await owner.shows({})
+                assert (await host.call("CloseCase", {"root": case["root"], "disposition": "cancelled", "reason": "enough"}))["accepted"]
+            listed = profile()
+            await owner.shows(listed)
+            hidden = set(holds) - shown(listed)
+            for number, (tool, arguments) in enumerate(calls):
+                answers = [await host.call_raw(tool, arguments, id=f"{turn}.{number}", progress="p" if number % 2 else None)]
+                if turn:
+                    answers.append(await host.call_raw(tool, arguments, id=f"{turn - 1}.{number}"))      # of the Profile before
+                for answer in answers:
+                    text = answer.body.decode()
+                    assert answer.status == 200 and not [value for value in hidden if value in text], (listed, tool, text)
+                    seen.update(value for value in holds if value in text)
+            assert not [value for value in hidden if value in (await host.rpc("ping")).body.decode()]
+        assert seen == set(holds), "some Profiles showed each"
 
     scene(play, kit)(story)
 
