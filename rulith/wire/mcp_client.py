@@ -26,6 +26,7 @@ PROTOCOL_DATE = "2025-11-25"
 NAMESPACE = "rulith/v3"
 DECLARATION = {NAMESPACE: {"heldCalls": 1}}
 PAGES_MAX = 32                   # of tools/list; more is not a tool list
+LENGTH_DIGITS_MAX = 20           # of an announced length, beyond any that can be meant
 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})", re.ASCII)
 
@@ -247,8 +248,8 @@ class ReplyReader:
         self._status = status
         self._echoed = headers.get("mcp-session-id")
         length = headers.get("content-length", "")
-        if length.isascii() and length.isdigit() and int(length) > self._limit:
-            return self._end(Lost("response_too_large", f"{length} bytes were announced"))
+        if length.isascii() and length.isdigit() and (len(length) > LENGTH_DIGITS_MAX or int(length) > self._limit):
+            return self._end(Lost("response_too_large", f"{length[:LENGTH_DIGITS_MAX]} bytes were announced"))
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if 200 <= status < 300:
             if status == 202 and self.request_id is None:

@@ -16,8 +16,8 @@ from rulith.base.canonical import canonical_bytes, digest, sha256_hex
 from rulith.base.errors import Refused
 from rulith.wire.digests import request_digest_of_row, result_digest
 from rulith.wire.grant import expected_grant, verify_grant
-from rulith.wire.receipt_proofs import Proofs
-from rulith.wire.receipt_rules import fact_of, read
+from rulith.wire.receipt_proofs import Proofs, aliases_of
+from rulith.wire.receipt_rules import fact_of, fits, literal_of, read
 from rulith.wire.signatures import signature_problem
 from rulith.wire.verdict import Verdict
 
@@ -25,7 +25,7 @@ FORMAT = "rulith-terminal-receipt/1"
 GAP_ROWS_MIN = 2_000                                                   # fewer rows are never skipped
 CLOSING = ("leaves", "conclusions", "facts", "rules", "world")         # what the closing row vouches for
 PLANNED = ("action", "argsText", "target", "sourceRecordId", "toolSpecText", "argumentDigest")
-PARTS = ("rows", "release", "case", "operations", "decisions", "conclusions", "digests", "signature")
+PARTS = ("rows", "release", "case", "operations", "effects", "decisions", "conclusions", "digests", "signature")
 
 
 def check_document(document: object, connection_key: str | None = None) -> Verdict:
@@ -40,7 +40,7 @@ def check_document(document: object, connection_key: str | None = None) -> Verdi
             getattr(check, part)()
         except Refused as refusal:
             verdict.bad(part, refusal.happened)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError, RuntimeError) as error:
+        except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError, StopIteration) as error:
             verdict.bad(part, f"a member that every receipt has is missing or of another shape ({type(error).__name__}: {error})"[:200])
     return verdict
 
@@ -150,6 +150,15 @@ class _Check:
             self.found.same(f"{place}.identity", operation["identity"], {**bound, **ended})
             self.found.same(place, operation, {"resultDigest": bound["resultDigest"], "outcome": "done" if command["ok"] else "failed"})
         self.found.counted("requests")
+
+    def effects(self) -> None:
+        """What an Action of the Capability brought about is one of its effects."""
+        full = aliases_of(self.own) if self.own else {}
+        known = {f"{self.own['id']}.{row['id']}": row.get("effects", ()) for row in self.own.get("actions", ())} if self.own else {}
+        for node in self.doc["facts"]:
+            effects = known.get(node["by"].get("action"), ()) if node["by"]["kind"] == "action" else ()
+            if node["by"].get("action") in known and not any(fits(literal_of(each, full), fact_of(node), {}) is not None for each in effects):
+                self.found.bad(f"fact {node['text']}", f"it is no effect of {node['by']['action']}")
 
     def decisions(self) -> None:
         shown = {decision["id"]: decision for decision in self.doc["decisions"]}

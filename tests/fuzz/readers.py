@@ -20,7 +20,7 @@ from rulith.base.limits import RECEIPT_DEPTH_MAX
 from rulith.base.json_text import check_numbers, compact_json, read_json
 from rulith.board.board import Board
 from rulith.board.capability_check import check_capability
-from rulith.board.constitution import check_constitution
+from rulith.board.constitution import Proposal, Rest, check_constitution, judge
 from rulith.commands import explain, verify
 from rulith.wire import jsonrpc, terminal_receipt
 from rulith.wire.contract import validate
@@ -32,6 +32,7 @@ from rulith.wire.mcp_client import Answer, Progress, ReplyReader
 from rulith.wire.sse import EventStream, encode_event
 from rulith.wire.terminal_receipt import check_document
 from rulith.wire.worker_hop import ROWS, check_identity, check_upload, read_args, read_identity, read_operation, read_tool_spec
+from rulith.work.replies import Accepted, judge_reply
 from tests.fuzz.mutations import TEXTS, bent, cuts, mutated, pick, spelt, thrown
 from tests.fuzz.running import Family, source
 from tests.receipts.office import Office, example_capability, paid_order
@@ -90,7 +91,7 @@ class Sse(Family):
 
     name = "sse"
     PIECES = [b": keep\n\n", b"retry: 250\n\n", b"id: 1.4\ndata:\n\n", b"event: message\n", b"\xef\xbb\xbf", b"\r\n\r\n", b"data\n\n", b"id\n", b"retry: 99999999999\n", b"data: [\n", b"id: \x00\ndata: x\n\n"]
-    HEADS = [{"content-type": "text/event-stream"}, {"content-type": "text/event-stream", "mcp-session-id": "s"}, {"content-type": "application/json", "content-length": "10"}, {},
+    HEADS = [{"content-type": "text/event-stream"}, {"content-type": "text/event-stream", "mcp-session-id": "s"}, {"content-type": "application/json", "content-length": "10"}, {"content-length": "9" * 5_000}, {},
              {"content-type": "text/event-stream; charset=utf-8", "mcp-session-id": "other"}]
 
     def make(self, rng: random.Random) -> bytes:
@@ -239,6 +240,12 @@ class Constitution(_File):
     def check(self, document: object) -> tuple[object, list]:
         return check_constitution(document)
 
+    def install(self, document: dict) -> None:
+        found, _ = check_constitution(document)
+        for case_type, source_name in (("verified_calculation", "books"), ("exploration", "")):
+            rests = (Rest("note|n:1", "books", "attested"), Rest("note|n:2", "", "asserted"))
+            refused(judge, found, Proposal("apply_action", "acme.pay", "acme.pay@1", "write", {"cents": 7, "who": "ann"}, source_name, rests, case_type, "root_1", "agt_1"))
+
 
 KEY = "rlt_key_of_the_connection"
 GRANT = Grant("board-1", "inv_1", "read_order", "orders-read/v1", "orders", "conn_1", "wkr_" + "0" * 32, 3, "sha256:" + "a" * 64, "sha256:" + "b" * 64)
@@ -264,6 +271,8 @@ class Grants(Family):
         self._rows = [{"workType": "action", "work": "inv_1", "boardId": "board-1", "tool": "read_order", "toolContractId": "orders-read/v1", "sourceRecordId": "orders", "args": '{"source":"orders"}',
                        "target": "leaf", "toolSpec": spec, "toolDigest": "a" * 64, "executionGrant": token}]
         self._leases = [{"workerId": worker, "workerGeneration": 3, "serverTime": "2026-11-30T00:00:00.000Z", "expiresAt": "2026-11-30T00:01:00.000Z", "heartbeatAfterMs": 10_000}]
+        self._replies = [{"accepted": True, "lease": self._leases[0], "payload": {"work": self._rows}}, {"accepted": False, "errorCode": "bad_command", "teaching": "no"}, {"errors": [{"code": "x"}]},
+                         {"reason": "unauthenticated", "requiredClient": {"package": "rulith", "version": "1.2.3"}}]
         self._uploads = [{"permission": "granted", "sourceRecordId": "orders", "upload": True}, {"permission": "granted", "sourceRecordId": "orders", "upload": False, "refusal": "too_large"}]
 
     def make(self, rng: random.Random) -> bytes:
@@ -276,8 +285,8 @@ class Grants(Family):
             return b"token " + (thrown(rng, token) if rng.random() < 0.3 else token)
         if way < 0.5:
             return b"token " + thrown(rng, sign_grant(GRANT, KEY).encode())
-        kind = pick(rng, ("operation", "operation", "row", "lease", "upload"))
-        pool = {"operation": self._operations, "row": self._rows, "lease": self._leases, "upload": self._uploads}[kind]
+        kind = pick(rng, ("operation", "operation", "row", "lease", "upload", "reply"))
+        pool = {"operation": self._operations, "row": self._rows, "lease": self._leases, "upload": self._uploads, "reply": self._replies}[kind]
         value = mutated(rng, pick(rng, pool))
         return kind.encode() + b" " + spelt(rng, {"operation": value} if kind == "operation" and rng.random() < 0.95 else value)
 
@@ -285,6 +294,8 @@ class Grants(Family):
         kind, _, rest = data.partition(b" ")
         if kind == b"token":
             return self._token(rest.decode("latin-1"))
+        if kind == b"reply":
+            return [isinstance(judge_reply(status, rest), Accepted) for status in (200, 302, 401, 404, 429, 500)][0]
         value, no_json = refused(read_json, rest, "the fuzz")
         if no_json:
             return False

@@ -274,3 +274,10 @@ def test_a_resumed_stream_is_read_one_byte_at_a_time():
     events = [event for byte in data for event in reader.receive(bytes([byte]))]
     assert [type(event).__name__ for event in events] == ["Progress", "Answer"]
     assert events[0].ordinal == 9 and reader.cursor == "4.4"
+
+
+@pytest.mark.parametrize("digits", ["9" * 21, "9" * 5000, "0" * 5000])
+def test_an_announced_length_of_many_digits_is_too_large(digits):
+    reader = ReplyReader("r", "s")
+    found = reader.start(200, {"content-type": "application/json", "content-length": digits})
+    assert [(type(each).__name__, each.code) for each in found] == [("Lost", "response_too_large")] and len(found[0].detail) < 80
