@@ -5,8 +5,8 @@ Three ways lead to a Source.
   (not only the stored support), to the facts that were stated.
 - Carried: a fact that an Action brought about, or a Worker reported, carries the Sources
   that the Action itself rested on (`restsOn` in its `by`).
-- Values: what the model typed, or asserted as a fact of its own, rests on a Source as soon
-  as a fact that rests on it shares the value; see `shares`. Values of facts that are gone
+- Values: what the model typed, asserted as a fact, or wrote into a rule or Action of its own,
+  rests on a Source as soon as a fact that rests on it shares the value; see `shares`. Values of facts that are gone
   are remembered for good. A value of the Case's own business key counts only for what was
   told before the Case opened: later, a Source merely repeats it.
 
@@ -23,10 +23,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from rulith.base.errors import Refused
 from rulith.board.constitution import Rest
 from rulith.board.law_proofs import head_bindings
-from rulith.board.state import ASSERTED, BoardState, Case, Fact
+from rulith.board.state import ASSERTED, BoardState, Case, Fact, RuleInfo
 from rulith.board.words import CASE_KEY, is_board_word
 from rulith.rules.safety import joins
-from rulith.rules.terms import Atom, Literal, Rule, Scalar, scalar_text
+from rulith.rules.terms import Atom, Literal, Scalar, scalar_text
 
 MATCHES_MAX = 20_000      # rule matches followed for one operation
 FACTS_MAX = 50_000        # facts whose values are compared for one operation
@@ -62,8 +62,9 @@ def _followed(state: BoardState, case: Case, premises: list[Atom], typed: Mappin
         yield Rest(f"the argument {name}", "", ASSERTED)
     for fact in reach.leaves(premises):
         yield from _said(fact)
-        if fact.origin == ASSERTED:
+        if ASSERTED in (fact.origin, fact.tier):
             words += [value for _, value in fact.atom.args]
+    words += reach.spoken
     if words:
         yield from _told(state, case, reach, words)
 
@@ -172,10 +173,11 @@ class _Reach:
         self.left = MATCHES_MAX
         self.looked = 0                       # facts whose values were compared
         self.below: dict[Atom, tuple[Atom, ...]] = {}
-        self.heads: dict[tuple[str, bool], list[tuple[Rule, Literal]]] = {}
+        self.spoken: list[Scalar] = []        # values of conclusions of an Agent's own rules
+        self.heads: dict[tuple[str, bool], list[tuple[RuleInfo, Literal]]] = {}
         for info in state.rules.values():
             for head in info.rule.then:
-                self.heads.setdefault((head.predicate, head.negated), []).append((info.rule, head))
+                self.heads.setdefault((head.predicate, head.negated), []).append((info, head))
 
     def leaves(self, atoms: Iterable[Atom]) -> Iterator[Fact]:
         waiting, seen = list(atoms), set()
@@ -193,12 +195,14 @@ class _Reach:
     def _matched(self, atom: Atom) -> Iterator[Atom]:
         """What any match of any rule that concludes this atom joins."""
         program = self.state.program
-        for rule, head in self.heads.get((atom.predicate, atom.negated), ()):
-            given = head_bindings(head, atom)
+        for info, head in self.heads.get((atom.predicate, atom.negated), ()):
+            given, body = head_bindings(head, atom), info.rule.when
             if given is None:
                 continue
-            for bindings in program.solve(rule.when, given, limit=self.left + 1):
-                for literal in rule.when:
+            for bindings in program.solve(body, given, limit=self.left + 1):
+                if not info.law:
+                    self.spoken += [value for _, value in atom.args]
+                for literal in body:
                     if joins(literal):
                         for fact in program.matching(literal.under(bindings)):
                             self._spend()

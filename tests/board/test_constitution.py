@@ -410,6 +410,19 @@ def test_an_assertion_of_the_model_is_looked_up_like_an_argument(office):
     office.forbids(case, "mail_note")
 
 
+@pytest.mark.parametrize("way", ["rule", "rule over a fact", "action"])
+def test_a_value_that_the_model_wrote_into_a_rule_or_an_action_is_looked_up_too(office, way):
+    case = office.open()
+    office.salary(case, 5000)
+    head = literal(ID + "noted", person="ann", what="it is 5000")
+    if way == "action":
+        office.play.batch(case, {"op": "define_action", "action": "jot", "effects": [head]}, {"op": "apply_action", "action": "jot"})
+    else:
+        body = [literal("hint")] if way == "rule over a fact" else []
+        office.play.batch(case, {"op": "assert_fact", "predicate": "hint"}, {"op": "add_axiom", "when": body, "then": [head]})
+    office.forbids(case, "mail_note")
+
+
 def test_what_an_action_brings_about_carries_its_sources(new_play):
     office = Office(new_play)
     case = office.open()
