@@ -22,9 +22,10 @@ Shapes that cross the room's edge are in shapes.py.
 
 Board commands
     install_capability  {capability, digest}
-        -> {id, version, digest, opens: [caseType]}
+        -> {id, version, digest, opens: [caseType], waits?: [caseId]}     with `waits` it is in force once these are closed
+    install_constitution {constitution, digest}         -> {version, digest}     every Action is judged by it from now on
     open_case           {caseType, businessKey?}
-        -> {caseId, root, status, caseType, businessKey?, taskNodes: [{node, goal}], vocabulary: [str],
+        -> {caseId, root, status, caseType, deadline?, businessKey?, taskNodes: [{node, goal}], vocabulary: [str],
             vocabularyTruncated?, drive: [action id], opened: true}
         a live Case of the same type and key -> {caseId, root, status, drive, opened: false}
     focus_case          {caseId}                        -> {caseId, root, status, drive, opened: false}
