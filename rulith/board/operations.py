@@ -198,7 +198,7 @@ def _strip_row(each: Operation, in_full: bool, withheld: bool, view: Mapping | N
     if each.stage:
         row["stage"] = each.stage
     if each.state == WAITING:
-        row["decision"] = str(each.decision["kind"])[:DECISION_MAX]
+        row["decision"] = "withheld" if withheld else str(each.decision["kind"])[:DECISION_MAX]
     if each.state == NEEDS_PERSON and each.reason and not withheld:
         row["reason"] = each.reason
     row["at"], row["since"] = each.at, each.since

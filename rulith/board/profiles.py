@@ -235,9 +235,15 @@ class Sight:
             known = self.state.actions.get(told.get("action"))
             return known is not None and not self.action(known)
         shown = self.capability(plan["action"].rpartition(".")[0]) if plan["release"] else True
-        return not (shown and self.predicates(row["predicate"] for row in (*plan["returns"], *plan["effects"]))
+        return not (shown and not (worded and self._may_quote(plan)) and self.predicates(row["predicate"] for row in (*plan["returns"], *plan["effects"]))
                     and (not plan["sourceRecordId"] or self.source(plan["sourceRecordId"]))
                     and all(self.source(source) for source, _ in plan.get("restsOn", ())))
+
+    def _may_quote(self, plan: Mapping) -> bool:
+        """Whether what a person or a Worker says of a call could repeat an argument that is hidden."""
+        spec = self.state.actions.get(plan["action"])
+        bound = bool(plan["release"]) and (spec is None or not self.literals(spec.preconditions))
+        return bound or self.profile.tiers is not None
 
     def predicates(self, names: Iterable[str]) -> bool:
         return all(map(self.predicate, names))

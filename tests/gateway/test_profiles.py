@@ -138,6 +138,40 @@ def test_a_call_that_waits_for_its_worker_ends_refused_when_its_action_is_hidden
     scene(play, kit, pollHoldMs=100)(story)
 
 
+@pytest.mark.parametrize("profile", [NARROW, {"tiers": ["asserted"]}], ids=["predicates", "tiers"])
+def test_a_workers_words_about_hidden_arguments_are_withheld(play, kit, profile):
+    async def story(world, owner, host, worker, case):
+        await owner.shows(profile)
+        asked = asyncio.ensure_future(host.call("ApplyAction", kit.action_call("write_output", case["root"])))
+        row = (await worker.rows_until())[0]
+        assert SECRET in row["args"] and (await worker.claim(row))["accepted"]
+        assert (await worker.report(row, ok=False, reason=f"{SECRET} is too much, and {PRICE} was too"))["accepted"]
+        body = await asked
+        assert body["state"] == "failed" and body["contentWithheld"] is True
+        clean(body)
+        asks = {"include": ["nodes", "gaps", "taskStatus"], "selector": {"roots": [case["root"]]}}
+        clean(await host.call("QueryBoard", asks))
+        clean(await host.call("OpenCase", {"caseId": case["caseId"]}))
+
+    scene(play, kit)(story)
+
+
+def test_what_needs_a_person_quotes_nothing_hidden(play, kit):
+    async def story(world, owner, host, worker, case):
+        await owner.shows(NARROW)
+        asked = asyncio.ensure_future(host.call("ApplyAction", kit.action_call("write_output", case["root"])))
+        row = (await worker.rows_until())[0]
+        assert (await worker.claim(row))["accepted"]
+        told = await worker.report(row, ok=True, result="done", facts=[{"predicate": P + "written", "args": {"job_id": "calc-001", "subtotal_cents": 9093, "total_cents": 9592, "sha256": "x"}}])
+        assert told["errorCode"] == "ingest_rejected" and SECRET in told["teaching"]
+        body = await asked
+        assert body["state"] == "needs_person" and "reason" not in body["operations"][0]
+        clean(body)
+        clean(await host.call("OpenCase", {"caseId": case["caseId"]}))
+
+    scene(play, kit)(story)
+
+
 def test_words_that_were_written_for_wider_eyes_are_withheld_and_narrow_ones_stay(play, kit):
     async def story(world, owner, host, worker, case):
         wide = await host.call("ApplyAction", {"action": P + "verify_output", "args": {"source": "nowhere"}, "target": case["root"]})
