@@ -468,8 +468,8 @@ def _candidates_shown(spec: ActionSpec, found: Sequence[Candidate], sight: Sight
         row = _candidate_row(spec, each)
         args = {name: value for name, value in row["args"].items() if f"?{name}" in known}
         if args != row["args"]:
-            row = {"args": args, "target": row["target"], "withheld": True}
-        elif row.get("tried", {}).get("state", DONE) != DONE:      # whose words these are, no Profile says
+            row = {**row, "args": args, "withheld": True}
+        if row.get("tried", {}).get("state", DONE) != DONE:        # whose words these are, no Profile says
             row["tried"] = {**row["tried"], "reason": "withheld from this Agent"}
         rows.setdefault(canonical_text(row), row)
     return list(rows.values())

@@ -93,7 +93,7 @@ class BoardDriver:
     def _next_step(self, view: dict) -> dict | RunResult:
         """The arguments of the next ApplyAction, or why there is none."""
         assert self._case is not None
-        rows = {row.get("action"): row for row in view.get("actions") or [] if isinstance(row, dict)}
+        rows = {row.get("action"): row for row in reversed(view.get("actions") or []) if isinstance(row, dict)}      # of one name the first counts
         tried: list[dict] = []
         for action in self._case.drive:
             row = rows.get(action)

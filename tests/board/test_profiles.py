@@ -210,6 +210,10 @@ def test_an_action_that_binds_hidden_values_is_applied_without_showing_them(pay)
     assert row["status"] == "ready" and row["candidates"] == [{"args": {"run": "r1", "person": "zq1p"}, "target": play.case["root"], "withheld": True}]
     plan = play.board.plan_action(P + "settle", {"source": "payroll"}, play.case["root"], policy, focus=[play.case["caseId"]])
     assert plan.args["cents"] == 710_005
+    play.receipt(plan, [], ok=False, source=play.known["payroll"])
+    row = next(row for row in play.board.view(profile, [play.case["caseId"]], policy)["actions"] if row["action"] == P + "settle")
+    tried = row["candidates"][0]["tried"]
+    assert tried["state"] == "failed" and tried["reason"] == "withheld from this Agent", "so that no rule repeats it"
 
 
 @pytest.mark.parametrize("operation", [
