@@ -33,7 +33,7 @@ BUILTINS: frozenset[str] = frozenset(COMPARISONS) | frozenset(ARITHMETIC)
 
 # |base| >= 2 to a power beyond this is out of range; computing it exactly would only burn time.
 _POWER_MAX = 1100
-_WIDE = Context(prec=30, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, capitals=1, clamp=0, flags=[], traps=[])
+_WIDE = Context(prec=40, rounding=ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, capitals=1, clamp=0, flags=[], traps=[])
 _EXPONENT_MAX, _EXPONENT_MIN = 37, -746     # of e, beyond which the result is out of range, or too small to be told from 0
 
 

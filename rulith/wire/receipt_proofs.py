@@ -17,14 +17,17 @@ from rulith.wire.receipt_rules import World, computed, fact_of, fits, heads, lit
 from rulith.wire.verdict import Verdict
 
 TIERS = ("verified", "attested", "approximate", "inductive", "uncertain", "perceived", "asserted")
-NO_RULE: dict = {"law": True, "when": [], "then": []}                  # of a proof that names a rule which is not there: nothing follows
 BOARD_WORDS = {"root", "case_context", "case_key", "goal_node", "subgoal_of", "acceptance", "rulith.exploration.completed"}
+
+
+def aliases_of(capability: Mapping) -> dict[str, str]:
+    """The full predicate of each alias."""
+    return {row["as"]: row["id"] for part in ("defines", "imports") for row in capability["vocabulary"].get(part, ())}
 
 
 def rules_of(capability: Mapping) -> Iterator[dict]:
     """The rules of a Capability, its acceptance rows among them, in full predicates."""
-    full = {row["as"]: row["id"] for part in ("defines", "imports") for row in capability["vocabulary"].get(part, ())}
-    name, node = f"{capability['id']}@{capability['version']}", "?rulith_node"
+    full, name, node = aliases_of(capability), f"{capability['id']}@{capability['version']}", "?rulith_node"
     for row in capability.get("rules", ()):
         yield {"id": f"{name}/{row['id']}", "law": True, **{part: [literal_of(each, full) for each in row[part]] for part in ("when", "then")}}
     for row in capability.get("aggregates", ()):
@@ -107,10 +110,9 @@ class Proofs:
         """Who stated each base fact: the gateway of this Case, or a row; what only bears on an absence may be of other work."""
         told = [each for row, command in self.commands for each in stated_by(row, command)]
         acts = [(row["at"], each.get("action")) for row, command in self.commands for each in (command, *command.get("operations", ()))]
-        for node, beside in (*((node, False) for node in self.doc["facts"]), *((node, True) for node in self.doc["world"]["facts"])):
+        for node, beside in ((node, part is not self.doc["facts"]) for part in (self.doc["facts"], self.doc["world"]["facts"])
+                             for node in part if node["by"]["kind"] != "rule"):
             fact, by = fact_of(node), node["by"]
-            if by["kind"] == "rule":
-                continue
             if by["kind"] == "law":
                 good = fact in self.words or (fact[0] in BOARD_WORDS and self.doc["case"]["root"] not in dict(fact[2]).values())
             elif by["kind"] == "action" and "ordinal" not in by:
@@ -124,7 +126,7 @@ class Proofs:
 
     def _step(self, place: str, node: Mapping, world: World, certain: bool) -> None:
         """One step: its premises and its rule give just this, no stronger than the weakest of them."""
-        fact, rule = fact_of(node), self.rules.get(node["by"]["id"], NO_RULE) if node["by"]["kind"] == "rule" else None
+        fact, rule = fact_of(node), self.rules.get(node["by"]["id"], {"law": True, "when": [], "then": []}) if node["by"]["kind"] == "rule" else None
         for row in node.get("computed", ()):
             got = computed(row["op"], *(read(row[side]) for side in ("left", "right") if side in row)) if "members" not in row else (read(row["result"]), True)
             if got is None or got[0] != read(row["result"]) or got[1] is bool("members" not in row and row.get("rounded")):

@@ -9,10 +9,10 @@ Source  the rule language: docs/board.md, "Rules", "Builtins"; aggregates: docs/
 
 from __future__ import annotations
 
-import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import accumulate, islice
 
@@ -26,7 +26,10 @@ COMPARE: dict[str, Callable] = {
 EXACT: dict[str, Callable] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "idiv": operator.floordiv, "imod": operator.mod,
     "mod": lambda x, y: x - y * int(x / y), "min": min, "max": max, "neg": operator.neg, "abs": abs, "sign": lambda x: (x > 0) - (x < 0)}
-ROUNDED: dict[str, Callable] = {"pow": math.pow, "sqrt": math.sqrt, "ln": math.log, "exp": math.exp}
+WIDE = Context(prec=40, Emin=-999_999, Emax=999_999, traps=[])         # in decimal: the libraries of machines differ in their last digit
+ROUNDED: dict[str, Callable] = {
+    "pow": lambda x, y: (-1 if x < 0 and y % 2 else 1) * float(WIDE.exp(WIDE.multiply(Decimal(y), WIDE.ln(Decimal(abs(x) if y == int(y) else x))))),
+    "sqrt": lambda x: float(Context(prec=40, traps=[]).sqrt(Decimal(x))), "ln": lambda x: float(WIDE.ln(Decimal(x))), "exp": lambda x: float(WIDE.exp(Decimal(x)))}
 
 
 def read(value: object) -> object:
@@ -68,8 +71,7 @@ def computed(op: str, *operands) -> tuple[object, bool] | None:
             found = Fraction(EXACT[op](*map(Fraction, operands)) if op in EXACT else x ** int(y))
             value = read(int(found) if found.denominator == 1 else float(found))
         else:
-            value = math.isqrt(int(x)) if op == "sqrt" and x >= 0 else 0
-            value = value if op == "sqrt" and value * value == x else read(ROUNDED[op](*operands))
+            value = read(ROUNDED[op](*operands))
             small = op == "pow" and max(abs(y.numerator), y.denominator) <= 1100 and Fraction(value) ** y.denominator == x ** y.numerator
             found = Fraction(value) if {"pow": small or x in (0, 1), "sqrt": Fraction(value) ** 2 == x, "ln": x == 1, "exp": x == 0}[op] else None
         return (value, found == value) if abs(value) <= LIMIT and (value or found == 0) else None
@@ -123,9 +125,8 @@ class World:
 
     def concluded(self, rule: Mapping, facts: Sequence[Sequence[tuple]]) -> Iterator[tuple]:
         if "over" in rule:
-            yield from (fact for fact, _, _ in self.totals(rule["over"]))
-        else:
-            yield from (fact for bound, _ in self.matches(rule["when"], facts) for fact in heads(rule, bound))
+            return (fact for fact, _, _ in self.totals(rule["over"]))
+        return (fact for bound, _ in self.matches(rule["when"], facts) for fact in heads(rule, bound))
 
     def matches(self, body: Sequence[Mapping], facts: Sequence[Sequence[tuple]]) -> Iterator[tuple[dict, bool]]:
         """(bindings, whether every sum was exact) of each way the body holds over the facts given for each joined literal."""
