@@ -44,6 +44,9 @@ def test_the_end_of_stdin_is_the_end(start):
 
 CLIENT = """import subprocess, sys
 process = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\\n')
+process.stdin.flush()
+process.stdout.readline()   # it is up: how long a loaded machine takes to start it is not asked here
 print(process.pid, flush=True)
 process.wait()
 """
