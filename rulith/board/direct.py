@@ -53,6 +53,12 @@ def unfit(state: BoardState, lock: ToolLock) -> str | None:
     owned = next((name for name in returns if is_board_word(name) or name in BUILTINS or name in state.protected), None)
     if owned is not None:
         return f"it returns {owned}, which is a Capability's or the Board's own"
+    for row in descriptor["returns"]:
+        defined = state.defined(row["predicate"])
+        if defined is not None and set(defined.args) != set(row["args"]):
+            return f"it returns {row['predicate']} with other arguments than its Capability says"
+        if defined is not None and defined.sources and not set(descriptor.get("sourceTypes", ())) & set(defined.sources):
+            return f"none of its Source types may attest {row['predicate']}"
     if any(kind.startswith("json") for kind in descriptor["params"].values()):
         return "it takes a json value, which no Action states"
     return None

@@ -123,6 +123,9 @@ def _reported(state: BoardState, plan: Mapping, fact: object, source: Source | N
         raise Refused("ingest_rejected", problem=f"{where} names Source {_shown(stated)}, and the call was dispatched against {plan['sourceRecordId']!r}")
     if source is not None and not source.may_attest(predicate):
         raise Refused("ingest_rejected", problem=f"Source {source.name!r} may not attest {predicate}")
+    defined = state.defined(predicate)
+    if source is not None and defined is not None and defined.sources and source.type not in defined.sources:
+        raise Refused("ingest_rejected", problem=f"a {source.type} Source such as {source.name!r} may not attest {predicate}")
     values, types = {}, state.argument_types(predicate)
     for name in sorted(args):
         try:

@@ -15,7 +15,7 @@ from operator import attrgetter
 
 from rulith.board.constitution import Constitution
 from rulith.board.machine import Journal
-from rulith.board.release import ActionSpec, AggregateRow, CaseType, Release
+from rulith.board.release import ActionSpec, AggregateRow, CaseType, PredicateSpec, Release
 from rulith.board.shapes import TIER_RANK, weaker
 from rulith.board.totals import Failure, Totals, in_order, totals_of
 from rulith.board.words import FUNCTIONAL_DEPENDENCY, is_board_word
@@ -575,9 +575,10 @@ class BoardState:
 
     def argument_types(self, predicate: str) -> Mapping[str, str]:
         """Name -> type, as the vocabulary of an installed Release declares; empty for other predicates."""
-        for release in self.releases.values():
-            spec = release.predicates.get(predicate)
-            if spec is not None:
-                return spec.args
-        return {}
+        spec = self.defined(predicate)
+        return spec.args if spec is not None else {}
+
+    def defined(self, predicate: str) -> PredicateSpec | None:
+        """What the vocabulary of an installed Release says of a predicate."""
+        return next((release.predicates[predicate] for release in self.releases.values() if predicate in release.predicates), None)
 

@@ -9,6 +9,7 @@ import re
 import pytest
 
 from rulith.base.canonical import digest
+from rulith.commands import verify
 from rulith.wire.terminal_receipt import check_document
 
 PASSPHRASE = "correct horse battery"
@@ -117,6 +118,62 @@ def test_a_read_is_ready_once_its_source_is_bound_and_its_facts_close_a_case_tha
         assert world.gateway.authority.ledger.verify() == []
         await world.stop()
         await world.start()             # the same Board from its rows, without the lock's help
+
+    scene(story, COUNT)
+
+
+def of_its_own(sources: list[str], args: dict) -> dict:
+    """A Capability that leaves it to its Agent how the file count is read."""
+    key = {"predicate": "case_key", "args": {"root": "?root", "name": "path", "value": "?path"}}
+    return {"format": "rulith-capability/1", "id": "acme.files", "version": "1.0.0", "title": "Counted", "summary": "Counts.",
+            "vocabulary": {"defines": [{"id": COUNTED, "as": "counted", "sources": sources, "args": args}], "imports": [{"id": "case_key", "as": "case_key"}]},
+            "pins": [], "rules": [], "actions": [], "examples": [],
+            "acceptance": [{"id": "some", "label": "there are files", "when": [key, {"predicate": "counted", "args": {"path": "?path", "files": "?n"}}, {"predicate": "gt", "args": {"left": "?n", "right": 2}}]}],
+            "case_types": {"counting": {"title": "Count", "business_key": {"path": "string"}, "floor": "attested", "agent_rules": "rules_and_actions",
+                                        "task": [{"node": "count", "goal": "Count the files.", "acceptance": "some"}], "drive": []}}}
+
+
+ARGS = {"source": "string", "path": "string", "files": "number"}
+
+
+def test_what_it_reports_certifies_a_case_and_verify_derives_it_again(scene, tmp_path, capsys):
+    document = of_its_own(["file"], ARGS)
+
+    async def story(world, owner, host, worker):
+        await owner.lock(COUNT)
+        await owner.bind(scene.folder)
+        await owner.act("capability-install", text=json.dumps(document), digest=digest(document), replaces="")
+        case = (await host.call("OpenCase", {"caseType": "counting", "businessKey": {"path": "a"}}))["result"]
+        asks = {**call(), "target": case["root"]}
+        body = await done(host, worker, asks, [{"predicate": COUNTED, "args": {"source": "folder", "path": "a", "files": 3}}])
+        assert body["view"]["taskStatus"][case["root"]]["certified"] is True
+        assert (await host.call("CloseCase", {"root": case["root"]}))["result"]["certified"] is True
+        receipt = (await world.local(f"receipt?case={case['caseId']}")).json()
+        assert check_document(receipt).problems == [] and receipt["conclusions"][0]["predicate"] == "acceptance_met"
+        (tmp_path / "receipt.json").write_text(json.dumps(receipt))
+
+    scene(story, COUNT)
+    assert verify.main([str(tmp_path / "receipt.json"), "--json"]) == 0
+    assert "folder" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sources, args, problem", [(["http"], ARGS, "may attest"), (["file"], {"path": "string", "files": "number"}, "other arguments")])
+def test_what_a_capability_says_of_a_predicate_holds_for_direct_actions_too(scene, sources, args, problem):
+    document = of_its_own(sources, args)
+
+    async def story(world, owner, host, worker):
+        await owner.lock(COUNT)
+        await owner.bind(scene.folder)
+        asked = asyncio.ensure_future(host.call("ApplyAction", call()))
+        row = (await worker.rows_until())[0]
+        assert (await worker.claim(row))["accepted"]
+        await owner.act("capability-install", text=json.dumps(document), digest=digest(document), replaces="")
+        assert problem in (await owner.tool(COUNT))["direct"]["problem"]
+        if sources == ["http"]:          # it was dispatched before the Capability came, and is judged by what is in force
+            told = await worker.report(row, ok=True, result="done", facts=[{"predicate": COUNTED, "args": {"source": "folder", "path": "a", "files": 3}}])
+            assert told["errorCode"] == "ingest_rejected"
+        assert (await worker.report(row, ok=False, reason="enough"))["accepted"]
+        await asked
 
     scene(story, COUNT)
 
