@@ -14,6 +14,7 @@ import re
 from bisect import bisect_right
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+PLACE_CHARS_MAX = 1_000      # of a path that is remembered: names are as long as a file lets them be
 _LAST_STEP = re.compile(r"(?:\.?[^.\[\]]+|\[[0-9]+\])\Z")
 
 
@@ -41,7 +42,8 @@ class Places:
             for name in self._items("}"):
                 next(self._tokens)                                     # the colon
                 key = json.loads(name[0])
-                self._read(next(self._tokens), f"{path}.{key}" if path else key)
+                known = len(path) + len(key) <= PLACE_CHARS_MAX        # beyond that, what it holds stands where it does
+                self._read(next(self._tokens), path if not known else f"{path}.{key}" if path else key)
         elif token[0] == "[":
             for number, item in enumerate(self._items("]")):
                 self._read(item, f"{path}[{number}]")

@@ -20,8 +20,11 @@ from rulith.base.limits import INTEGER_MAX, JSON_DEPTH_MAX
 
 # Nothing shorter can leave the exact domain, so most text skips the slower number hooks.
 _SUSPECT = re.compile(r"[0-9]{16}|[0-9][.eE]")
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{}\]]', re.DOTALL)
-_STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?', re.DOTALL)
+# Of text without its escapes. A string without its end goes to the end of the text, or each quote in it would be tried
+# as a start of its own.
+_STRING = r'"[^"]*(?:"|\Z)'
+_STRING_OR_BRACKET = re.compile(_STRING + r"|[\[{}\]]")
+_STRING_OR_NUMBER = re.compile(_STRING + r"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _INTEGER_DIGITS_MAX = 17         # sign and sixteen digits; longer text is out of range unread
 
@@ -72,10 +75,15 @@ _careful = json.JSONDecoder(
 )
 
 
+def _without_escapes(text: str) -> str:
+    """`text` with no backslash or quote that a string holds, so that every quote left begins or ends one."""
+    return text.replace("\\\\", "").replace('\\"', "") if "\\" in text else text
+
+
 def _depth_of(text: str) -> int:
     """The deepest nesting of `text`, counted outside its strings."""
     depth = deepest = 0
-    for token in _STRING_OR_BRACKET.finditer(text):
+    for token in _STRING_OR_BRACKET.finditer(_without_escapes(text)):
         if token[0] in "[{":
             depth += 1
             deepest = max(deepest, depth)
@@ -133,7 +141,7 @@ def check_numbers(text: str, where: str) -> None:
     """
     if not _SUSPECT.search(text):
         return
-    for token in _STRING_OR_NUMBER.finditer(text):
+    for token in _STRING_OR_NUMBER.finditer(_without_escapes(text)):
         literal = token[0]
         if literal[0] == '"':
             continue

@@ -9,12 +9,13 @@ import json
 import random
 
 TEXTS = ["", "?x", "?", "*", "0", "1e999", "null", "source", "root", "case_key", "acceptance_met", "\x00", "\u2028", "é", "\U0001f600", "\ud800", "\udc00x",
-         "a" * 70_000, "x" * 300, "../../etc/passwd", "Ω", "İ", "\u0130".lower(), " ", "\n", "\r\n", "constructor", "__class__", "%s{0}", "'; drop table rows;--",
+         "a" * 70_000, "x" * 300, '"' * 20_000, "\\" * 5_000, "../../etc/passwd", "Ω", "İ", "\u0130".lower(), " ", "\n", "\r\n", "constructor", "__class__", "%s{0}", "'; drop table rows;--",
          "2026-02-30T00:00:00Z", "sha256:" + "0" * 64, "0" * 64, "art_" + "0" * 32, "history:" + "f" * 64, "exploration", "-0", "١", "²"]
 NUMBERS = [0, -1, 1, 2, 7, 64, 500, 501, 2**31, 2**53 - 1, 2**53, -(2**53), 10**30, 10**400, 0.5, -0.0, 1e-7, 1e-320, 1e15, 1e16, 1e300, 9007199254740991.5, float("inf"), float("nan")]
 OTHERS = [None, True, False, [], {}, [[]], {"x": 1}, {"": ""}, [None], {"op": "assert_fact"}, {"predicate": "p", "args": {"a": "?a"}}]
 BYTES = [b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"\r\n", b"\n\n", b"\r", b'"', b"\\", b"{", b"[" * 100, b"}", b",", b":", b"1e9999", b"-", b"9" * 40, b"\xef\xbb\xbf", b"null", b"data:",
-         b"id:", b"\\u0000", b"\\ud800", b"\xc0\x80", b" " * 50, b"0x10", b"NaN", b"%00", b"&", b"=", b"+", b";"]
+         b"id:", b"\\u0000", b"\\ud800", b"\xc0\x80", b" " * 50, b"0x10", b"NaN", b"%00", b"&", b"=", b"+", b";",
+         b'\\"' * 3_000, b'["' * 300, b"[" * 66 + b'"' + b'\\"' * 30_000, b"\\\\" * 2_000, b"a=" * 500]
 
 
 def pick(rng: random.Random, pool):

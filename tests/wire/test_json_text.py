@@ -109,3 +109,23 @@ def test_a_number_is_read_exactly_or_refused(value):
         assert abs(value) > INTEGER_MAX and math.isfinite(value) and float(value).is_integer()
     else:
         assert read == value and type(read) is type(value)
+
+
+@pytest.mark.parametrize("inside", ['\\"', '\\\\\\"', '\\"[', '"', '\\\\"', "\\"])
+@pytest.mark.parametrize("end", ["", '"', "\\", '"]'])
+def test_a_long_string_of_quotes_costs_what_its_length_costs(inside, end):
+    """Counted by how often the text is looked at, not by a clock: 400 kB would take minutes if each quote began a string."""
+    text = "[" * 65 + '1.5,"' + inside * 100_000 + end
+    with pytest.raises(Refused):
+        read_json(text, "it")
+    check_numbers(text, "it")
+
+
+def test_depth_is_counted_outside_strings_with_escapes():
+    deep = "[" * 63 + '"\\\\","[[[\\"[[[","\\\\\\"[[","{"' + "]" * 63
+    assert read_json(deep, "it")
+    with pytest.raises(Refused):
+        read_json("[" * 65 + '"\\\\"' + "]" * 65, "it")
+    with pytest.raises(Refused, match="outside the exact"):
+        check_numbers('{"a":"\\\\","b":9007199254740993}', "it")
+    check_numbers('{"a":"\\"9007199254740993"', "it")
