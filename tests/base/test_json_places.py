@@ -67,4 +67,4 @@ def test_a_name_with_dots_or_brackets_leads_somewhere(place):
 def test_long_names_are_not_multiplied_by_what_they_hold():
     text = json.dumps({"a" * 100_000: {"b" * 100_000: [{"c": 1}] * 2_000}})
     places = Places(text)
-    assert sum(map(len, places._offsets)) < 10_000 and places.line_of("a.b[0].c") == 1
+    assert sum(map(len, places._offsets)) < 100_000 and places.line_of("a.b[0].c") == 1
