@@ -73,13 +73,13 @@ class Proposal:
     agent: str
 
     def facts(self) -> Iterator[Atom]:
-        yield Atom.of("proposed", {"op": self.op, "action": self.action, "tool": self.tool, "kind": self.kind})
+        yield Atom.of("proposed", {"op": self.op, "action": constant(self.action), "tool": self.tool, "kind": self.kind})
         for name, value in self.args.items():
-            yield Atom.of("proposed_arg", {"name": name, "value": value})
+            yield Atom.of("proposed_arg", {"name": constant(name), "value": constant(value)})
         if self.source:
             yield Atom.of("proposed_source", {"source": self.source})
         for rest in self.rests:
-            yield Atom.of(RESTS_ON, {"premise": rest.premise, "source": rest.source, "tier": rest.tier})
+            yield Atom.of(RESTS_ON, {"premise": constant(rest.premise), "source": rest.source, "tier": rest.tier})
         yield Atom.of("case", {"type": self.case_type, "root": self.root})
         yield Atom.of("agent", {"id": self.agent})
 
@@ -99,6 +99,11 @@ class Constitution:
     @property
     def reads_rests(self) -> bool:
         return any(literal.predicate == RESTS_ON for rule in self.rules for literal in rule.when)
+
+
+def constant(value: Scalar) -> Scalar:
+    """The value as a fact may hold it: a text that reads as a variable gets a ' in front."""
+    return f"'{value}" if is_variable(value) else value
 
 
 def judge(constitution: Constitution, proposal: Proposal) -> tuple[str, ...]:
@@ -148,7 +153,7 @@ def _verdicts(rules: tuple[Rule, ...], facts: Iterator[Atom], action: str) -> li
     found = []
     for verdict, (_, said) in VERDICTS.items():
         for atom in program.facts(verdict):
-            if atom.arguments["action"] == normalise(action):
+            if atom.arguments["action"] == normalise(constant(action)):
                 support = program.support(atom)
                 found.append((verdict, str(atom.arguments[said]), support.rule_id if support is not None else "none"))
     return sorted(found, key=lambda each: order.get(each[2], -1))

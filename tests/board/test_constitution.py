@@ -292,6 +292,13 @@ def test_every_word_of_a_proposal_can_be_read(new_play):
     office.forbids(case, "mail", f"root {case['root']}", text="hello")
 
 
+def test_a_text_that_reads_as_a_variable_is_a_text_like_any_other(new_play):
+    says = {"id": "says", "label": "says", "when": [literal("proposed", action="?action"), literal("proposed_arg", name="text", value="?text")],
+            "then": [literal("needs_decision", action="?action", kind="?text")]}
+    office = Office(new_play, says)
+    assert office.plan(office.open(), "mail", text="?why").decision["kind"] == "'?why"
+
+
 def test_a_cover_is_the_same_kinds_and_as_many_people():
     one, two = {"kind": "a", "people": 1, "expiresS": 9}, merged_decision({"kind": "a", "people": 1, "expiresS": 9}, ("two_people",), 7)
     assert is_covered(None, None) and is_covered(None, one) and is_covered(one, one) and is_covered(one, two)
