@@ -55,7 +55,7 @@ class World:
         settings = Settings(hold_s=0.002, poll_hold_s=0.001, requests_per_s=100_000)
         self.gateway = Gateway(authority, Signer(signing_seed(home)), settings, home)
         self.people = People(authority, self.gateway.calls, self.gateway.line)
-        authority.registry.people["ann"] = {"name": "ann", "role": "owner", "record": {"alg": "none"}}
+        authority.command_registry({"kind": "set_passphrase", "record": {"hash": "none"}, "authority": {"kind": "setup_code", "by": "ann"}})
         self.address = self.gateway._front.at(loopback=True)
         profile = find_profile(home)
         self.agent_id, self.connection_id = profile.agent_id, profile.connection_id
