@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable
 
 from rulith.base.errors import Refused, Unknown
 from rulith.base.ids import mint
+from rulith.base.json_text import read_json
 from rulith.base.limits import PROGRESS_EVERY_S, RETRY_MS
 from rulith.gateway.authority import Authority, token_hash
 from rulith.gateway.calls import ToolCalls
@@ -272,6 +273,7 @@ class McpSurface:
         try:
             loose = json.loads(request.body)
             message = jsonrpc.read_message(loose)
+            read_json(json.dumps(getattr(message, "id", None)), "the id")       # it is echoed: a lone surrogate has no bytes
         except (Refused, ValueError, RecursionError):
             return _json(400, jsonrpc.error_of(refusal))
         is_call = isinstance(message, jsonrpc.Request) and message.method == "tools/call"

@@ -17,7 +17,7 @@ from rulith.net.connection import Connection, HttpLimits, Shared
 from rulith.net.server import serve
 from rulith.wire.contract import validate
 from rulith.wire.results import validate_result
-from tests.fuzz.mutations import cuts, mutated, pick, spelt, thrown
+from tests.fuzz.mutations import cuts, mutated, odd, pick, spelt, thrown
 from tests.fuzz.running import Family, source
 from tests.fuzz.world import OWNER, PREFIX, STEP_S, WORKER, World
 
@@ -101,6 +101,8 @@ class Tools(Served):
         if tool == "ApplyBatch" and rng.random() < 0.3:
             arguments = {"operations": [each for _ in range(rng.randint(1, 4)) for each in pick(rng, BATCHES)]}
         message = {"jsonrpc": "2.0", "id": rng.getrandbits(48), "method": "tools/call", "params": {"name": tool, "arguments": arguments if rng.random() < 0.15 else mutated(rng, arguments)}}
+        if rng.random() < 0.05:
+            message["id"] = odd(rng, message["id"], CALLS)
         if rng.random() < 0.1:
             message["params"]["_meta"] = {"progressToken": "p"}
         return spelt(rng, mutated(rng, message) if rng.random() < 0.1 else message)

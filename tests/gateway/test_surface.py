@@ -403,3 +403,15 @@ def test_case_history_is_read_by_pages_of_one_version(play):
         assert stale["errorCode"] == "stale_revision"
 
     play(story)
+
+
+@pytest.mark.parametrize("request_id", ['"\\ud800"', "9007199254740993", "1" + "0" * 400, "NaN"])
+def test_an_id_that_cannot_be_echoed_is_a_bad_request_beside_an_inexact_number_too(play, request_id):
+    async def story(world):
+        host = world.host()
+        await host.initialize()
+        call = '{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"QueryBoard","arguments":{"limit":1e400}}}'
+        answer = await host.post(call.replace("ID", request_id).encode())
+        assert answer.status == 400 and answer.json()["error"]["code"] == -32700 and answer.json()["id"] is None
+
+    play(story)
