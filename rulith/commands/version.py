@@ -12,7 +12,7 @@ import sys
 
 from rulith import VERSION
 from rulith.base.resources import shipped_bytes
-from rulith.procs.archive import running_archive
+from rulith.procs.archive import archive_sha256, running_archive
 
 CONTRACTS = {"mcp": "mcp-contract.json", "worker": "worker-contract.json"}
 
@@ -20,12 +20,11 @@ CONTRACTS = {"mcp": "mcp-contract.json", "worker": "worker-contract.json"}
 def identity() -> dict[str, object]:
     """What names this build: {name, version, size, sha256, contracts:{mcp, worker}}."""
     archive = running_archive()
-    built = archive.read_bytes() if archive else None
     return {
         "name": "rulith",
         "version": VERSION,
-        "size": len(built) if built is not None else None,
-        "sha256": hashlib.sha256(built).hexdigest() if built is not None else None,
+        "size": archive.stat().st_size if archive else None,
+        "sha256": archive_sha256(),
         "contracts": {
             name: "sha256:" + hashlib.sha256(shipped_bytes("protocol", file)).hexdigest()
             for name, file in CONTRACTS.items()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
+from rulith import VERSION
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
@@ -26,6 +27,7 @@ from rulith.gateway.administration import Administration
 from rulith.gateway.authority import AgentState
 from rulith.gateway.source_checks import TYPES, known_predicates
 from rulith.gateway.worker_line import WorkerLine
+from rulith.procs.archive import archive_sha256
 
 TEXT, TEXTS, YES_NO, OBJECT = "text", "a list of texts", "true or false", "an object"
 SOURCE_MEMBERS = {"connectionId": TEXT, "name": TEXT, "type": TEXT, "access": TEXT, "tier": TEXT, "attests": TEXTS}
@@ -78,6 +80,7 @@ class ConsoleAdmin:
 
     def __init__(self, administration: Administration, line: WorkerLine) -> None:
         self.authority = administration.authority
+        self._release = {"version": VERSION, "sha256": archive_sha256()}      # the one that fits this gateway: its own
         self._line = line
         do = administration
         self._acts: dict[str, Callable[[dict, dict], Awaitable[dict]]] = {
@@ -111,7 +114,7 @@ class ConsoleAdmin:
         """Everything the administration sections draw. No secret, no hash of one."""
         registry = self.authority.registry
         return {
-            "gatewayUrl": gateway_url,
+            "gatewayUrl": gateway_url, "release": self._release,
             "capabilities": [self._capability(each) for each in registry.releases.values()],
             "constitution": self._constitution(),
             "agents": [self._agent(each) for each in registry.agents.values()],

@@ -6,6 +6,7 @@ file name of a module names nothing on disk.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from importlib import resources
@@ -22,6 +23,15 @@ def running_archive() -> Path | None:
         if archive:
             return Path(os.path.abspath(archive))
     return None
+
+
+def archive_sha256() -> str | None:
+    """The hex SHA-256 of the running file; None in a checkout, or where it cannot be read any more."""
+    archive = running_archive()
+    try:
+        return hashlib.sha256(archive.read_bytes()).hexdigest() if archive else None
+    except OSError:
+        return None
 
 
 def checkout_root() -> Path:

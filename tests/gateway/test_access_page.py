@@ -11,6 +11,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from rulith import VERSION
+
 CHROMIUM = "/usr/bin/chromium"
 playwright = pytest.importorskip("playwright.async_api")
 pytestmark = pytest.mark.skipif(not os.path.exists(CHROMIUM), reason="no chromium on this machine")
@@ -61,6 +63,10 @@ def test_a_person_lets_a_host_in_and_the_browser_goes_back_to_it(play, kit):
             for words in ("claude mcp add", "codex mcp add", "httpUrl", '"type": "remote"', '"mcpServers"', "python3 rulith.pyz agent"):
                 assert words in told, words
             await shots(page, "agents")
+            await page.goto(f"http://127.0.0.1:{world.port}/console/#setup")
+            await page.wait_for_selector("#release")
+            assert f"rulith.pyz {VERSION}" in await page.inner_text("main")
+            await shots(page, "setup")
             await browser.close()
         assert errors == []
         program.close()

@@ -1,6 +1,7 @@
 // The sections that set the gateway up: Capabilities and Tools here, the rest in setup.js. Draws; fetches nothing.
 import { h, nameOf, problem, when } from "./views.js";
 import { constitution } from "./constitution.js";
+import { release } from "./release.js";
 import { agents, connections, sources } from "./setup.js";
 
 // The places of the Console; `needs` is the role that may act there, everybody signed in reads.
@@ -18,9 +19,10 @@ export const SECTIONS = [
   { id: "agents", words: "Agents", group: "Who may act", needs: "owner" },
   { id: "connections", words: "Connections", group: "Who may act", needs: "owner" },
   { id: "access", words: "Access", group: "Who may act", needs: "owner" },
+  { id: "setup", words: "Setup", group: "Who may act", needs: "viewer" },
   { id: "people", words: "People", group: "Who may act", needs: "owner" },
 ];
-const DRAW = { capabilities, constitution: (admin, state, work, set, act) => constitution(admin, state, work, set, act, lines), sources, tools, agents, connections };
+const DRAW = { capabilities, constitution: (admin, state, work, set, act) => constitution(admin, state, work, set, act, lines), sources, tools, agents, connections, setup: release };
 
 /** One section. `state` has `admin` and `now`; `work` is what the person has begun here; `set` changes it; `act` does. */
 export function section(id, state, work, set, act) {
