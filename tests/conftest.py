@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--programs", type=int, metavar="N", help="generated programs against the slow model; writes its record")
     parser.addoption("--inputs", type=int, metavar="N", help="odd inputs of each family for every reader; writes their record")
     parser.addoption("--fuzz-seed", type=int, default=20261130, help="which inputs --inputs makes")
-    parser.addoption("--fuzz-families", default="", metavar="A,B", help="only these families, and no record")
+    parser.addoption("--fuzz-families", default="", metavar="A,B", help="only these families")
     parser.addoption("--program-seed", type=int, default=20261130, help="which programs --programs generates")
 
 
