@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
 
 from rulith.base.errors import Refused
 from rulith.board.operations import FAILED, REFUSED, Operation
@@ -85,6 +86,8 @@ class Sight:
         self._epoch: tuple = ()
         self._memo: dict = {}                             # of Program.fold
         self._seen: dict[Atom, bool] = {}
+        self._names: dict[str, bool] = {}
+        self._counted = 0, 0                              # (atoms that were counted, how many of them are visible)
         self._foreign: frozenset[str] = frozenset()       # predicates that only hidden Capabilities define
 
     # --- names -------------------------------------------------------------------------
@@ -109,10 +112,12 @@ class Sight:
         return self.profile.sources is None or name in self.profile.sources
 
     def predicate(self, name: str) -> bool:
-        if is_board_word(name) or name in BUILTINS:
-            return True
         self._look()
-        return (self.profile.predicates is None or name in self.profile.predicates) and name not in self._foreign
+        found = self._names.get(name)
+        if found is None:
+            listed = (self.profile.predicates is None or name in self.profile.predicates) and name not in self._foreign
+            found = self._names[name] = listed or is_board_word(name) or name in BUILTINS
+        return found
 
     def action(self, spec: ActionSpec) -> bool:
         """Whether an Action may be seen and applied; an Agent's own is judged by `literals`."""
@@ -127,11 +132,20 @@ class Sight:
 
     def fact(self, atom: Atom) -> bool:
         """Whether the Agent may see that this atom holds."""
-        self._look()
+        if not self.predicate(atom.predicate):
+            return False
         found = self._seen.get(atom)
         if found is None:
-            found = self._seen[atom] = self._judge(atom)[1]
+            found = self._seen[atom] = (self._stated(atom) if atom in self.state.by_atom else self._judge(atom))[1]
         return found
+
+    def count(self, atoms: dict[Atom, object]) -> int:
+        """How many of a Board's visible atoms this Profile shows. Within an epoch they only grow, at their end."""
+        self._look()
+        held, shown = self._counted
+        shown += sum(map(self.fact, islice(reversed(atoms), len(atoms) - held)))
+        self._counted = len(atoms), shown
+        return shown
 
     def facts(self, literal: Literal) -> bool:
         """Whether every fact that fits a pattern is visible."""
@@ -142,7 +156,7 @@ class Sight:
         epoch = state.epoch, state.rules_version, state.generation
         if epoch == self._epoch:
             return
-        self._epoch, self._memo, self._seen = epoch, {}, {}
+        self._epoch, self._memo, self._seen, self._names, self._counted = epoch, {}, {}, {}, (0, 0)
         if self.profile.capabilities is not None:
             shown = {name for each in state.releases.values() if self.capability(each.id) for name in each.predicates}
             self._foreign = frozenset(name for each in (*state.releases.values(), *state.next.values()) for name in each.predicates) - shown

@@ -296,7 +296,7 @@ class Viewer:
         goals = [goal for goal in state.goals.values() if goal.case_id in in_focus] if state.goals else []
         if sight is not None:
             goals = [goal for goal in goals if sight.literals(goal.desired)]
-        total = len(goals) + (len(state.shown) if sight is None else sum(map(sight.fact, state.shown)))
+        total = len(goals) + (len(state.shown) if sight is None else sight.count(state.shown))
         left = NO_BOUND if left is None else left
         chosen: list[dict] = []
         texts: list[str] = []

@@ -285,3 +285,18 @@ def test_a_sight_follows_the_board(pay):
     plan = play.board.plan_action(P + "read_salary", {"source": "payroll"}, play.case["root"], play.everything, focus=[play.case["caseId"]])
     play.receipt(plan, [{"predicate": P + "salary", "args": atom.arguments}], source=play.known["payroll"])
     assert sight.fact(atom), "the stronger statement is of a visible Source"
+
+
+def test_the_count_of_what_is_visible_keeps_up_with_every_change(pay):
+    play = pay()
+    profile = Profile(sources=frozenset(["payroll"]))
+    sight, state = play.board.viewer.sight(profile), play.board.state
+    focus, made = [play.wild["caseId"]], []
+    plan = play.board.plan_action(P + "read_salary", {"source": "desk"}, play.case["root"], play.everything, focus=[play.case["caseId"]])
+    for turn in range(8):
+        made += play.run("apply_batch", operations=[{"op": "assert_fact", "predicate": "mine", "args": {"n": turn}}], focus=focus)["nodeIds"]
+        if turn % 3 == 1:
+            play.receipt(plan, [{"predicate": P + "salary", "args": {"run": "r1", "person": "zq1p", "cents": turn}}], source=play.known["desk"])
+        if turn % 3 == 2:
+            play.run("apply_batch", operations=[{"op": "retract_node", "nodeId": made.pop(0)}], focus=focus)
+        assert sight.count(state.shown) == sum(map(Sight(state, profile).fact, state.shown)) == len(made)

@@ -280,8 +280,11 @@ def test_what_is_hidden_is_answered_like_what_is_not_there(play, kit, profile):
         pairs = [("OpenCase", {"caseType": "verified_calculation", "businessKey": {"job_id": "calc-002"}}, {"caseType": "nothing", "businessKey": {"job_id": "calc-002"}}),
                  ("OpenCase", {"caseId": case["caseId"]}, {"caseId": "case_" + "0" * 24}),
                  ("CloseCase", {"root": case["root"]}, {"root": "root_" + "0" * 24}),
-                 ("ApplyAction", {"action": P + "read_input", "target": case["root"]}, {"action": "x.read_input", "target": "root_" + "0" * 24})]
-        for tool, hidden, missing in pairs[:3] + (pairs[3:] if profile is NO_CAPABILITY else []):
+                 ("ApplyAction", {"action": P + "read_input", "target": case["root"]},
+                  {"action": "x.read_input" if profile is NO_CAPABILITY else P + "read_input", "target": "root_" + "0" * 24}),
+                 ("ApplyAction", {"action": P + "read_input", "target": case["root"] + "/total"},
+                  {"action": "x.read_input" if profile is NO_CAPABILITY else P + "read_input", "target": "root_" + "0" * 24 + "/total"})]
+        for tool, hidden, missing in pairs:
             one, other = await host.call(tool, hidden), await host.call(tool, missing)
             assert one["accepted"] is other["accepted"] is False and one["errorCode"] == other["errorCode"], (one, other)
             texts = [re.sub(r"[a-z]+_[0-9a-f]{24}|'[^']*'", "…", each["teaching"]) for each in (one, other)]
