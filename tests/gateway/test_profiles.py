@@ -243,6 +243,25 @@ def test_a_resumed_stream_tells_what_may_be_seen_now(play, kit, tool):
     scene(play, kit)(story)
 
 
+@pytest.mark.parametrize("progress", [None, "p"], ids=["JSON", "stream"])
+def test_an_answer_that_was_composed_before_a_narrowing_commit_leaves_after_it(play, kit, progress):
+    """The Console's act and the answer settle in one commit; the answer was written first."""
+    async def story(world, owner, host, worker, case):
+        authority = world.gateway.authority
+        settled = authority.settled
+
+        async def narrowing() -> None:
+            authority.settled = settled
+            authority.command_registry({"kind": "set_profile", "id": world.profile.agent_id, "profile": NARROW, "authority": {"kind": "person", "by": "owner", "signInAgeS": 0}})
+            await settled()
+
+        authority.settled = narrowing
+        answer = await host.call_raw("QueryBoard", {"include": ["nodes"], "selector": {"roots": [case["root"]]}}, progress=progress)
+        assert authority.settled == settled and SECRET not in answer.body.decode() and "result_unavailable" in answer.body.decode()
+
+    scene(play, kit)(story)
+
+
 def test_a_ping_is_answered_while_a_long_command_runs_on_the_board(play, kit):
     async def story(world, owner, host, worker, case):
         await owner.shows(NO_CAPABILITY)
