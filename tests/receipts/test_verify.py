@@ -504,3 +504,32 @@ def test_a_row_that_minted_no_case_is_named(document):
         if "minted" in row["body"]:
             row["body"]["minted"] = ["x"]
     assert any(place == "case" for place in places(document))
+
+
+SHAPES = [None, True, 0, -1, 1.5, "x", "?x", [], {}, [1], {"a": 1}, "rule", {"kind": "rule"}, 2**53]
+
+
+def every_place(value, path=()):
+    if path:
+        yield path
+    for name, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from every_place(each, (*path, name))
+
+
+def test_a_receipt_of_another_shape_is_named_and_never_raises(paid):
+    """Members replaced by anything or taken away, one to three at a time, seeded."""
+    chance, known = random.Random(22), list(every_place(paid))
+    for _ in range(60):
+        document = copy.deepcopy(paid)
+        for path in chance.sample(known, chance.randint(1, 3)):
+            place = document
+            try:
+                for step in path[:-1]:
+                    place = place[step]
+                if chance.random() < 0.3:
+                    del place[path[-1]]
+                else:
+                    place[path[-1]] = chance.choice(SHAPES)
+            except (KeyError, IndexError, TypeError):
+                continue          # an earlier change took that place away
+        assert canonical_text(document) == canonical_text(paid) or check_document(document).problems
