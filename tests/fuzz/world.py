@@ -65,9 +65,11 @@ class World:
         self.session = self.generation = None
 
     def close(self) -> None:
-        self.run(self.gateway.close())
-        self.loop.close()
-        shutil.rmtree(self.folder)
+        try:
+            self.run(self.gateway.close())
+        finally:
+            self.loop.close()
+            shutil.rmtree(self.folder)
         gc.collect()            # a task that failed unseen says so when it is collected
         assert not self.problems, self.problems
 
