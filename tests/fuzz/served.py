@@ -13,6 +13,9 @@ import re
 from urllib.parse import quote, urlencode
 
 from rulith.base.errors import Refused
+from rulith.disk.example import capability_text
+from rulith.gateway.console_admin import BODIES as ADMIN_BODIES
+from rulith.gateway.console_api import BODIES as CONSOLE_BODIES, ROUTES as CONSOLE_ROUTES
 from rulith.net.connection import Connection, HttpLimits, Shared
 from rulith.net.server import serve
 from rulith.wire.contract import validate
@@ -21,6 +24,7 @@ from tests.fuzz.mutations import cuts, mutated, odd, pick, spelt, thrown
 from tests.fuzz.running import Family, source
 from tests.fuzz.world import OWNER, PREFIX, STEP_S, WORKER, World
 
+CAPABILITY = capability_text()
 KEPT = 12                    # ids of earlier answers that later inputs may name
 
 
@@ -460,3 +464,65 @@ class Sockets(Http):
         return check_answers(out)
 
 
+
+
+class Console(Served):
+    """The Console's own API under an owner's sign-in, and what the workbench reads: bodies and queries of every route."""
+
+    name = "console"
+    ROUTES = sorted(CONSOLE_ROUTES)
+    COSTLY = ("setup", "sign-in", "accept", "passphrase")          # a scrypt hash each: one of fifty
+    LOCAL = ("state", "case", "proof", "proof", "why-not", "why-not", "receipt", "capability", "constitution", "ledger")
+    VALUES = {"agentId": "$agent0", "caseId": "$case0", "case": "$case0", "agent": "$agent0", "id": "$agent0", "connectionId": "$connection0", "name": "verified-calculation-local", "reason": "because", "ordinal": 1,
+              "verdict": "approve", "outcome": "did_not", "argumentDigest": "sha256:" + "a" * 64, "digest": "a" * 64, "replaces": "", "disposition": "cancelled", "hold": "hold_1", "role": "viewer", "toolId": PREFIX + "read_input@1",
+              "waived": True, "type": "file", "access": "/x", "tier": "attested", "attests": [PREFIX + "input"], "profile": {"capabilities": ["rulith.verified_calculation"], "tiers": ["attested"]}, "text": "{}", "code": "ABCD-EFGH"}
+    QUERIES = {"agent": "$agent0", "case": "$case0", "caseId": "$case0", "ordinal": "1", "show": "live", "text": "calc", "limit": "5", "before": "", "name": "verified-calculation-local", "chain": "gateway", "row": "1",
+               "predicate": "note", "args": '{"n":1}', "atom": '{"predicate":"note","args":{"n":1}}', "as": "agent", "id": "$node0", "after": "0", "code": "ABCD-EFGH", "kind": "registry"}
+
+    async def begin(self) -> None:
+        await self.world.initialize()
+        self.note("agent", self.world.agent_id)
+        self.note("connection", self.world.connection_id)
+        for tool, arguments in (*CALLS[:2], ("ApplyBatch", {"operations": BATCHES[0] + BATCHES[2]})):
+            result = (await self.world.call(tool, arguments, tool))["result"]
+            self.note("case", result.get("caseId"))
+            for node in result.get("nodeIds", ()):
+                self.note("node", node)
+
+    def make(self, rng: random.Random) -> bytes:
+        if rng.random() < 0.15:
+            method, target = "GET", "/local/" + pick(rng, self.LOCAL)
+        else:
+            method, route = pick(rng, self.ROUTES)
+            if route in self.COSTLY and rng.random() > 0.02:
+                method, route = "GET", "state"
+            target = "/console/api/" + route
+        if method == "GET":
+            query = {name: value for name, value in self.QUERIES.items() if rng.random() < 0.5}
+            bent = mutated(rng, query)
+            rows = [(str(name), str(value)) for name, value in bent.items()] if isinstance(bent, dict) else []
+            text = "&".join(f"{quote(name, safe='$', errors='replace')}={quote(value, safe='$', errors='replace')}" for name, value in rows)[:8_000]
+            return json.dumps([method, f"{target}?{text}", rng.random() < 0.95]).encode() + b"\n"
+        members = CONSOLE_BODIES.get(route, ADMIN_BODIES.get(route, ()))
+        body = {name.rstrip("?"): self.VALUES.get(name.rstrip("?"), "x") for name in members}
+        if "text" in body and rng.random() < 0.7:
+            body["text"] = json.dumps(mutated(rng, json.loads(CAPABILITY)))
+        if "digest" in body and "text" not in body and rng.random() < 0.5:
+            body["digest"] = "$lock%d" % rng.randint(0, 2)
+        return json.dumps([method, target, rng.random() < 0.95]).encode() + b"\n" + spelt(rng, body if rng.random() < 0.3 else mutated(rng, body))
+
+    async def answer(self, data: bytes) -> bool:
+        line, _, body = data.partition(b"\n")
+        (method, target, signed), world = json.loads(line), self.world
+        for lock in world.authority.registry.locks.values():
+            self.note("lock", lock.digest)
+        persons = world.gateway.console.persons
+        assert world.authority.registry.people["ann"]["role"] == "owner", "the only owner is gone"
+        mine = persons.sign_ins.open("ann")
+        headers = [("cookie", f"rulith_console={mine.cookie}"), ("x-rulith-console", mine.token if signed else "x")] if target.startswith("/console") else [("authorization", f"Bearer {world.device}")]
+        status, fields, told = await world.ask(method, target, [("content-type", "application/json"), *headers], body)
+        assert len(persons.sign_ins._open) <= 64
+        found = json.loads(told) if "json" in fields.get("content-type", "") and told else {}
+        if status >= 400:
+            assert isinstance(found.get("errorCode"), str) and found["teaching"], (status, told[:200])
+        return status < 400

@@ -30,6 +30,7 @@ OWNER = {"kind": "person", "by": "ann", "signInAgeS": 1}
 PREFIX = "rulith.verified_calculation."
 ORDER = {"job_id": "calc-001", "unit_price_cents": 1299, "quantity": 7, "shipping_cents": 500}
 TOTALS = {"job_id": "calc-001", "subtotal_cents": 9093, "total_cents": 9593, "sha256": "ab" * 32}
+CHEAP = {"alg": "scrypt", "n": 2, "r": 8, "p": 1, "salt": "00" * 16, "hash": "00" * 32}      # of no passphrase
 STEP_S = 2.0                 # between two inputs, so that no bucket of strangers runs dry
 WORKER = "wkr_" + "0" * 32
 
@@ -55,7 +56,7 @@ class World:
         settings = Settings(hold_s=0.002, poll_hold_s=0.001, requests_per_s=100_000)
         self.gateway = Gateway(authority, Signer(signing_seed(home)), settings, home)
         self.people = People(authority, self.gateway.calls, self.gateway.line)
-        authority.command_registry({"kind": "set_passphrase", "record": {"hash": "none"}, "authority": {"kind": "setup_code", "by": "ann"}})
+        authority.command_registry({"kind": "set_passphrase", "record": CHEAP, "authority": {"kind": "setup_code", "by": "ann"}})
         self.address = self.gateway._front.at(loopback=True)
         profile = find_profile(home)
         self.agent_id, self.connection_id = profile.agent_id, profile.connection_id
