@@ -23,7 +23,6 @@ from rulith.board import actions, attempts, cases, disclosure, proofs, receipts
 from rulith.board.batch import Batch, refresh_aggregates
 from rulith.board.capability_check import law_rules, read_release
 from rulith.board.constitution import read_constitution
-from rulith.board.direct import is_direct
 from rulith.board.gaps import nearest, suppliers, total_lacks
 from rulith.board.gates import reported_facts
 from rulith.board.machine import Machine, members
@@ -199,7 +198,7 @@ class Board(Machine):
         for fact in self.state.facts.values():
             if fact.origin == "asserted" and fact.atom.predicate in protected:
                 raise Refused("release_conflict", capability=release.id, problem=f"the Agent has asserted {fact.atom.text()} ({fact.id})")
-            if protected.get(fact.atom.predicate) == "pin" and is_direct(fact.by):
+            if protected.get(fact.atom.predicate) == "pin" and fact.by.get("direct"):
                 raise Refused("release_conflict", capability=release.id, problem=f"a direct Action has reported {fact.atom.text()} ({fact.id})")
         for info in self.state.rules.values():
             if not info.law and any(head.predicate in protected for head in info.rule.then):
@@ -271,6 +270,8 @@ class Board(Machine):
               "requestDigest": command["requestDigest"], "worker": worker, "generation": command["workerGeneration"]}
         rests = plan.get("restsOn", ())
         by.update(_carried(rests))
+        if not plan["release"]:
+            by["direct"] = True
         made = []
         for atom, tier in landed:
             fact = Fact(draw("f_"), atom, ATTESTED, tier, case.case_id, False, by, at)

@@ -35,11 +35,6 @@ def name_of(tool_id: str) -> str:
     return tool_id.rpartition("@")[0] or tool_id
 
 
-def is_direct(by: Mapping) -> bool:
-    """Whether a fact was reported by a direct Action."""
-    return by.get("kind") == "receipt" and by["operation"] == name_of(by["tool"]) != by["tool"]
-
-
 def unfit(state: BoardState, lock: ToolLock) -> str | None:
     """Why a locked Tool is no direct Action of this Board, or None."""
     descriptor = lock.descriptor

@@ -178,6 +178,20 @@ def test_what_a_capability_says_of_a_predicate_holds_for_direct_actions_too(scen
     scene(story, COUNT)
 
 
+def test_what_it_reported_keeps_a_capability_from_pinning_that_predicate(scene):
+    document = {**of_its_own(["file"], ARGS), "pins": ["counted"]}
+
+    async def story(world, owner, host, worker):
+        await owner.lock(COUNT)
+        await owner.bind(scene.folder)
+        await done(host, worker, call(), [{"predicate": COUNTED, "args": {"source": "folder", "path": "a", "files": 3}}])
+        assert await owner.refused("capability-install", text=json.dumps(document), digest=digest(document), replaces="") == "release_conflict"
+        answer = await owner.act("capability-check", text=json.dumps(document))
+        assert "a direct Action has reported" in answer["result"]["conflicts"][0]
+
+    scene(story, COUNT)
+
+
 @pytest.mark.parametrize("kind", ["write", "run"])
 def test_what_acts_waits_for_a_person_unless_the_owner_waives_it_for_this_lock(scene, kind):
     tool = {**WRITE, "kind": kind}
