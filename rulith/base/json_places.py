@@ -15,7 +15,6 @@ from bisect import bisect_right
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 PLACE_CHARS_MAX = 1_000      # of a path that is remembered: names are as long as a file lets them be
-_LAST_STEP = re.compile(r"(?:\.?[^.\[\]]+|\[[0-9]+\])\Z")
 
 
 class Places:
@@ -29,10 +28,9 @@ class Places:
 
     def line_of(self, place: str) -> int:
         """The line of the value at `place`, or of the nearest value around it."""
-        path = place.partition(" ")[0] if place != "the file" else ""
-        while path and path not in self._offsets:
-            around = _LAST_STEP.sub("", path)
-            path = around if around != path else ""        # a member's own name may hold a dot or a bracket
+        path = place[:2 * PLACE_CHARS_MAX].partition(" ")[0] if place != "the file" else ""
+        while path and path not in self._offsets:           # a member's own name may hold dots and brackets
+            path = path[:max(0, path.rfind("[" if path[-1] == "]" else "."))]
         return bisect_right(self._line_starts, self._offsets[path])
 
     def _read(self, token: re.Match, path: str) -> None:

@@ -68,3 +68,10 @@ def test_long_names_are_not_multiplied_by_what_they_hold():
     text = json.dumps({"a" * 100_000: {"b" * 100_000: [{"c": 1}] * 2_000}})
     places = Places(text)
     assert sum(map(len, places._offsets)) < 100_000 and places.line_of("a.b[0].c") == 1
+
+
+@pytest.mark.parametrize("name", ["x" * 400_000, "." * 400_000, "]" * 400_000, "[" * 400_000, "[0].a" * 80_000])
+def test_a_place_with_a_long_name_costs_what_its_length_costs(name):
+    """400 kB squared would be hours."""
+    assert Places(TEXT).line_of("rules[1]." + name) >= 1
+    assert Places(TEXT).line_of("rules[1].when[0]." + "x" * 400_000) == 8
