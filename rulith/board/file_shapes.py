@@ -19,6 +19,7 @@ NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 VERSION = re.compile(r"(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)", re.ASCII)
 ROWS_MAX = 1_000          # per list of the file; a larger one is generated, not written
 PROBLEMS_SHOWN = 40
+PROBLEM_CHARS_MAX = 2_000  # of one problem or place: each row of a file may quote its longest name
 NULL = "it is null; leave the member out instead"
 LITERAL_MEMBERS = ("predicate", "args", "negated", "naf")
 
@@ -52,7 +53,8 @@ class ShapeReader:
         self.problems: list[Problem] = []
 
     def bad(self, place: str, problem: str) -> None:
-        self.problems.append(Problem(place, problem))
+        cut = f"{problem[:PROBLEM_CHARS_MAX]} …" if len(problem) > PROBLEM_CHARS_MAX else problem
+        self.problems.append(Problem(place[:PROBLEM_CHARS_MAX], cut))
 
     def _object(self, value: object, place: str, known: str, required: str = "") -> Mapping:
         """`value` as an object; a wrong shape, an unknown and a missing member are noted."""

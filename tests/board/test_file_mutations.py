@@ -119,3 +119,12 @@ def test_a_total_by_group_of_a_predicate_without_arguments_is_named(args):
         {"id": "acme.sums.line", "as": "line", "args": args}, {"id": "acme.sums.lines", "as": "lines", "args": {"order": "string", "n": "number"}}]},
         "aggregates": [{"kind": "count", "source": {"predicate": "line"}, "into": {"predicate": "lines", "valueArg": "n"}, "group_by": "order"}]}
     assert check_capability(document)[1]
+
+
+def test_a_long_name_is_not_told_in_full_for_every_row_that_misses_it():
+    long = "a" * 200_000
+    document = {"format": "rulith-capability/1", "id": "acme.sums", "version": "1.0.0", "title": "Sums", "vocabulary": {"defines": [
+        {"id": "acme.sums.line", "as": "line", "args": {"x": "string", long: "string"}}]},
+        "aggregates": [{"kind": "count", "source": {"predicate": "line"}, "into": {"predicate": "line", "valueArg": "y"}, "group_by": "z"}] * 500}
+    problems = check_capability(document)[1]
+    assert len(problems) > 500 and sum(len(each.text()) for each in problems) < 5_000_000
