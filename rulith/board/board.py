@@ -23,6 +23,7 @@ from rulith.board import actions, attempts, cases, disclosure, proofs, receipts
 from rulith.board.batch import Batch, refresh_aggregates
 from rulith.board.capability_check import law_rules, read_release
 from rulith.board.constitution import read_constitution
+from rulith.board.direct import direct_actions
 from rulith.board.gaps import nearest, suppliers, total_lacks
 from rulith.board.gates import reported_facts
 from rulith.board.machine import Machine, members
@@ -362,8 +363,12 @@ class Board(Machine):
         """Raises Refused where a command of an Agent reaches for what its Profile hides; what it may not see is unknown to it."""
         disclosure.check(self.state, self.viewer.sight(profile), command)
 
-    def shielded(self, profile: Profile | None, refusal: Refused) -> Refused:
-        """The refusal of a command without what the Profile hides."""
+    def shielded(self, profile: Profile | None, refusal: Refused, policy: Policy = Policy()) -> Refused:
+        """The refusal of a command without what the Profile hides; a direct Action in a batch is told by its right name."""
+        sight, found = self.viewer.sight(profile), direct_actions(self.state, policy).get(str(refusal.facts.get("action")))
+        if refusal.code == "unknown_action" and found is not None and (sight is None or sight.action(found.spec)):
+            return Refused("board_action", action=found.spec.id, is_kind="run by a Worker, so it cannot be part of a batch",
+                           instead="Apply it by itself with ApplyAction.")
         return disclosure.shielded(self.state, self.viewer.sight(profile), refusal)
 
     def shown_result(self, profile: Profile | None, result: dict) -> dict:

@@ -260,7 +260,7 @@ class ToolCalls:
                 affected, changed, result = outcome.affected_cases, outcome.changed, outcome.result
                 self._move_focus(session, tool, result)
             except Refused as refused:
-                refusal = refused if command is None else state.board.shielded(self._profile(session), refused)
+                refusal = refused if command is None else state.board.shielded(self._profile(session), refused, self.authority.policy(session.agent_id))
         profile = self._profile(session)
         if refusal is None:
             public: dict = {"accepted": True, "result": state.board.shown_result(profile, result)}

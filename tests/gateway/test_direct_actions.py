@@ -249,6 +249,8 @@ def test_its_arguments_are_those_of_the_locked_tool(scene, args, code):
         assert (await host.call("ApplyAction", call(**args)))["errorCode"] == code
         assert (await host.call("ApplyAction", {"action": NAME, "args": {"source": "folder"}}))["errorCode"] == "precondition_not_met"
         assert (await host.call("ApplyAction", {"action": NAME, "args": {"path": "a"}}))["errorCode"] == "source_needed"
+        batch = await host.call("ApplyBatch", {"operations": [{"op": "apply_action", "action": NAME, "args": {"path": "a"}}]})
+        assert batch["errorCode"] == "board_action" and "ApplyAction" in batch["teaching"]
 
     scene(story, COUNT)
 
