@@ -10,6 +10,8 @@ import json
 
 import pytest
 
+from rulith.base.errors import Refused
+from rulith.gateway.worker_work import Holder
 from rulith.wire.contract import validate
 
 
@@ -155,6 +157,11 @@ def test_a_second_claim_by_another_instance_is_refused_and_the_same_claim_is_a_r
         other.generation = worker.generation
         answer = await other.claim(row)
         assert answer == {"accepted": False, "errorCode": "worker_lease_lost", "teaching": answer["teaching"]}
+        # Behind the lease the record itself says whose the claim is.
+        stranger = Holder(worker.connection, worker.key, other.id, worker.generation)
+        with pytest.raises(Refused) as refused:
+            await world.gateway.line._work.claim(stranger, {"id": row["work"], "executionGrant": row["executionGrant"]})
+        assert refused.value.code == "already_claimed"
 
     play(lambda world: dispatched(story)(world, kit))
 

@@ -7,20 +7,29 @@ from __future__ import annotations
 
 import pytest
 
+from rulith.base import limits
 from rulith.base.errors import Refused
-from rulith.board import operations, shapes
+from rulith.board import actions, operations, shapes, views
 from rulith.board.registry import Registry
 from rulith.gateway import calls
-from rulith.wire import lease, manifest, mcp_client, mcp_server
+from rulith.wire import lease, manifest, mcp_client, mcp_server, mcp_streams
 from rulith.wire.contract import load_bundle, mcp_contract, worker_surface
 
 SURFACE = mcp_contract().surface
 
 
 def test_tools():
-    assert list(operations.WRITES) == list(calls.BOARD_TOOLS) == SURFACE["writeTools"]
+    assert list(operations.WRITES) == SURFACE["writeTools"]
     assert list(operations.TOOLS) == SURFACE["operationTools"]
-    assert {calls.ARTIFACT_TOOL, calls.READ_TOOL, *calls.BOARD_TOOLS} == set(mcp_contract().tool_names)
+    assert {calls.ARTIFACT_TOOL, calls.READ_TOOL, *operations.WRITES} == set(mcp_contract().tool_names)
+
+
+def test_what_the_gateway_chose_stands_in_the_contract():
+    chosen = SURFACE["chosen"]
+    assert (limits.PROGRESS_EVERY_S, limits.RETRY_MS) == (chosen["progressEverySeconds"], chosen["retryMs"])
+    assert (mcp_streams.STREAMS_KEPT_MAX, mcp_server.CALLS_KEPT_MAX, mcp_server.CALLS_REMEMBERED_MAX) == (
+        chosen["streamsKept"], chosen["answersKept"], chosen["idsRemembered"])
+    assert (views.DIRECTORY_ROWS_MAX, actions.CANDIDATES_SHOWN) == (chosen["directoryRows"], chosen["candidatesShown"])
 
 
 def test_states_tiers_and_codes():
