@@ -258,10 +258,13 @@ def setup_problem(spec: ActionSpec, policy: Policy) -> str | None:
     if not typed:
         return f"no Source of type {' or '.join(spec.source_types)} is bound"
     for source in typed:
-        problem = tool_problem(spec, source.connection_id, policy)
-        if problem is not None:
-            return problem
-    return f"Source {typed[0].name} may not attest {', '.join(row['predicate'] for row in spec.returns)}"
+        if tool_problem(spec, source.connection_id, policy) is None:
+            return f"Source {source.name} may not attest {', '.join(row['predicate'] for row in spec.returns if not source.may_attest(row['predicate']))}"
+    locked = {connection for connection, tool in policy.locks if tool == spec.tool}
+    near = next((source for source in typed if source.connection_id in locked), None)   # the nearest to serving: a lock there, and something else amiss
+    if near is None and locked:
+        return f"no Source of type {' or '.join(spec.source_types)} is bound to the Connection where {spec.tool} is locked"
+    return tool_problem(spec, (near or typed[0]).connection_id, policy)
 
 
 def select_source(spec: ActionSpec, name: str | None, policy: Policy) -> Source | None:

@@ -77,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
 async def _run(home: Home, addresses: Addresses, settings: Settings) -> int:
     running = read_live(home.gateway_json)
     if running is not None:
-        raise Refused("gateway_running", pid=running["pid"], url=running.get("url", "unknown address"))
+        raise Refused("gateway_running", home=home.path, pid=running["pid"], url=running.get("url", "unknown address"))
     gc.set_threshold(*COLLECTOR)
     gateway = open_gateway(home, SystemClock(), settings)
     try:

@@ -104,7 +104,7 @@ async def restore(home: Home, backup: Path, clock: Clock) -> dict:
     """
     running = read_live(home.gateway_json)
     if running is not None:
-        raise Refused("gateway_running", pid=running["pid"], url=running.get("url", "unknown address"))
+        raise Refused("gateway_running", home=home.path, pid=running["pid"], url=running.get("url", "unknown address"))
     home.prepare()
     present = _generations(home, clock)
     staging = home.gateway / f"restore-{mint('', 16)}"

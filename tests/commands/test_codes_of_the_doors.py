@@ -111,6 +111,8 @@ def test_a_second_gateway_of_a_home_is_gateway_running(home):
     write_runfile(home.gateway_json, url="http://127.0.0.1:1", port=1)
     assert code_of(run_async, gateway._run, home, None, None) == "gateway_running"
     assert code_of(run_async, restore, home, home.ledger, SystemClock()) == "gateway_running"
+    with pytest.raises(Refused, match=re.escape(f"`rulith stop --home {home.path}`")):
+        run_async(restore, home, home.ledger, SystemClock())
 
 
 def test_a_backup_that_is_none_is_backup_unusable(home, tmp_path):

@@ -230,6 +230,7 @@ def test_what_happened_can_be_read_proved_and_verified(play, kit):
         await page.keyboard.press("Enter")
         assert await page.locator("[role=treeitem]:visible").count() == rows
         assert "read by rulith.verified_calculation.read_input@1 from Source verified-calculation-local" in await page.inner_text(".proof")
+        assert "1299 × 7 = 9093, exactly" in await page.inner_text(".proof")
         async with page.expect_download() as saved:
             await page.click("text=Save as a file")
         assert json.loads(open(await (await saved.value).path(), encoding="utf-8").read())["tier"] == "attested"

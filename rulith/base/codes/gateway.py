@@ -151,7 +151,7 @@ CODES: dict[str, tuple[str, str]] = {
     "board_at_work": ("A long command runs on the Board of the Agent {agent}.", "Ask again in a moment; nothing was changed."),
     "gateway_running": (
         "A gateway of this home is running already (process {pid}, {url}).",
-        "Use it, or end it with `rulith stop` first.",
+        "Use it, or end it with `rulith stop --home {home}` first.",
     ),
     "settings_malformed": ("{path} is not a gateway settings file: {problem}.", "Correct or remove the file."),
 }

@@ -25,7 +25,8 @@ export function ground(by) {
 const OPERATORS = { mul: "×", add: "+", sub: "−", div: "÷" };
 
 /** One computation as a sum a person can redo. */
-export function sum({ op, left, right, result }) {
+export function sum({ op, left, right, result, members }) {
+  if (members !== undefined) return `${op} of ${members} = ${result}`;
   if (OPERATORS[op] && right !== undefined) return `${left} ${OPERATORS[op]} ${right} = ${result}`;
   return `${op}(${[left, right].filter((value) => value !== undefined).join(", ")}) = ${result}`;
 }

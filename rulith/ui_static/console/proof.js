@@ -10,6 +10,15 @@ const BY = {
   person: (by) => `settled by ${by.name || by.by || "a person"}`,
 };
 
+const SIGNS = { add: "+", sub: "−", mul: "×", div: "÷" };
+
+/** What a step computed, as a person redoes it: "100 − 40 = 60". */
+const sumOf = ({ op, left, right, result, members, rounded }) => {
+  const steps = members !== undefined ? `${op} of ${members}` : SIGNS[op] && right !== undefined ? `${left} ${SIGNS[op]} ${right}`
+    : `${op}(${[left, right].filter((value) => value !== undefined).join(", ")})`;
+  return `${steps} = ${result}${rounded ? ", rounded" : ", exactly"}`;
+};
+const sumsOf = (node) => (node.computed || []).map(sumOf);
 const fromOf = (node) => (node.by && BY[node.by.kind] ? BY[node.by.kind](node.by) : "");
 const leavesOf = (node) => (node.premises && node.premises.length ? node.premises.flatMap(leavesOf) : [node]);
 
@@ -28,7 +37,7 @@ export function premise(node, mark) {
 /** The tree as indented text, for the clipboard and for a file. */
 export function asText(node, depth = 0) {
   const pad = "  ".repeat(depth);
-  return [`${pad}${node.negated ? "not " : ""}${node.text}  [${node.tier}]${node.witness ? "  (weakest premise)" : ""}`, `${pad}  ${fromOf(node) || "no ground told"}`,
+  return [`${pad}${node.negated ? "not " : ""}${node.text}  [${node.tier}]${node.witness ? "  (weakest premise)" : ""}`, `${pad}  ${fromOf(node) || "no ground told"}`, ...sumsOf(node).map((sum) => `${pad}  ${sum}`),
     ...(node.premises || []).map((each) => asText(each, depth + 1)), ...(node.cut ? [`${pad}  (deeper premises not shown)`] : [])].join("\n");
 }
 
@@ -36,7 +45,7 @@ function branch(node, level, mark) {
   const premises = node.premises || [];
   return h("li", { role: "treeitem", tabindex: level === 1 ? "0" : "-1", "aria-level": String(level), "aria-expanded": premises.length ? "true" : null },
     h("div", { class: "node" }, h("code", { class: mark && node.witness ? "weak" : null, title: node.text }, `${node.negated ? "not " : ""}${node.text.replace(/^([\w-]+\.)+(?=\w+\()/, "")}`), " ",
-      h("span", { class: "tier" }, node.tier, mark && node.witness ? " (weakest premise)" : ""), h("p", { class: "quiet" }, fromOf(node) || "no ground told")),
+      h("span", { class: "tier" }, node.tier, mark && node.witness ? " (weakest premise)" : ""), h("p", { class: "quiet" }, fromOf(node) || "no ground told"), sumsOf(node).map((sum) => h("p", { class: "quiet" }, sum))),
     premises.length ? h("ul", { role: "group" }, premises.map((each) => branch(each, level + 1, mark))) : null,
     node.cut ? h("p", { class: "quiet" }, "Deeper premises are in the Terminal Receipt.") : null);
 }

@@ -20,7 +20,8 @@ export function when(stamp, now) {
   const far = Math.abs(minutes);
   const span = far < 1 ? "now" : far < 60 ? `${far} min` : far < 48 * 60 ? `${Math.round(far / 60)} h` : `${Math.round(far / 1440)} days`;
   const words = span === "now" ? span : minutes > 0 ? `${span} ago` : `in ${span}`;
-  const clock = then.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  const near = then.toDateString() === new Date(now).toDateString();
+  const clock = then.toLocaleString([], { ...(near ? {} : { day: "numeric", month: "short" }), hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
   return h("time", { datetime: stamp, title: stamp }, `${clock} · ${words}`);
 }
 
