@@ -311,8 +311,10 @@ class CapabilityReader(ShapeReader):
             return found
         for name, row in given.items():
             place = f"case_types.{name}"
-            if not CASE_TYPE.fullmatch(name) or name == "exploration":
-                self.bad(place, "the name is not free for a Case Type")
+            if not CASE_TYPE.fullmatch(name):
+                self.bad(place, "a Case Type is named by 2 to 64 of a-z 0-9 _ -, beginning with a letter")
+            elif name == "exploration":
+                self.bad(place, "the name is the Board's own; give the Case Type another")
             row = self._object(row, place, "title business_key floor agent_rules task drive deadline_s",
                                "title business_key floor task")
             key = self._types(row.get("business_key", {}), f"{place}.business_key")

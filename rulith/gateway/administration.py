@@ -71,7 +71,7 @@ class Administration:
         try:
             document = _read_file(text)
         except Refused as refusal:
-            return {"problems": [{"place": "the file", "problem": refusal.happened, "line": 1}]}
+            return {"problems": [{"place": "the file", "problem": refusal.happened, "line": refusal.facts.get("line", 1)}]}
         release, problems = check_capability(document)
         if release is None:
             places = Places(text)
@@ -134,7 +134,7 @@ class Administration:
         try:
             document = _read_file(text, "Constitution")
         except Refused as refusal:
-            return {"problems": [{"place": "the file", "problem": refusal.happened, "line": 1}]}
+            return {"problems": [{"place": "the file", "problem": refusal.happened, "line": refusal.facts.get("line", 1)}]}
         found, problems = check_constitution(document)
         if found is None:
             places = Places(text)

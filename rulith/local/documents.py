@@ -74,7 +74,7 @@ def read_file(path: str, check: Check) -> File:
     try:
         document = read_json(content, path)
     except Refused as refusal:
-        return File(path, "", {}, None, ({"place": "the file", "problem": refusal.happened, "line": 1},))
+        return File(path, "", {}, None, ({"place": "the file", "problem": refusal.happened, "line": refusal.facts.get("line", 1)},))
     text = content.decode("utf-8")
     found, problems = check(document)
     places = Places(text)

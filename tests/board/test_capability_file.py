@@ -31,6 +31,12 @@ def test_a_file_without_format_reads_as_version_one(document):
     assert check_capability(document)[1] == []
 
 
+@pytest.mark.parametrize("name, said", [("A B", "is named by 2 to 64 of"), ("exploration", "is the Board's own")])
+def test_a_case_type_that_cannot_be_named_so_is_told_why(document, name, said):
+    document["case_types"][name] = document["case_types"]["verified_calculation"]
+    assert any(problem.place == f"case_types.{name}" and said in problem.problem for problem in check_capability(document)[1])
+
+
 def test_every_error_is_found_at_once_with_its_place(document):
     document["extra"] = 1
     document["pins"].append("nothing")

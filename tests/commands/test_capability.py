@@ -257,7 +257,7 @@ def test_a_person_installs_at_the_terminal_and_the_gateway_keeps_the_row(tmp_pat
         status, told = on_terminal(["install", path, "--home", str(home)], [(name, "owner\n"), (prompt, PASSPHRASE + "\n")])
         assert status == 0 and "nothing differs" in told
         status, told = on_terminal(["install", path, "--home", str(home)], [(name, "ann\n"), (prompt, "ann has another one\n")])
-        assert status == 1 and "ann is operator" in told and "needs the role owner" in told
+        assert status == 1 and "ann is operator" in told and "the act ‘capability check’ needs the role owner" in told
         status, told = on_terminal(["install", path, "--home", str(home)], [(name, "ann\n"), (prompt, "a\n"), (prompt, "b\n"), (prompt, "c\n")])
         assert status == 1 and "not the passphrase of that person" in told
         done = run("diff", path, "--home", str(home), "--json")

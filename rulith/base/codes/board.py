@@ -120,7 +120,7 @@ CODES: dict[str, tuple[str, str]] = {
     "genesis_over": ("This ledger has rows already; only an empty one is seeded.", "Use the Console to add what is missing."),
     "not_authorized": ("{act} needs {needs}.", "{instead}"),
     "role_too_low": (
-        "{by} is {role} on this gateway, and to {act} needs the role {needs}.",
+        "{by} is {role} on this gateway, and the act ‘{act}’ needs the role {needs}.",
         "Ask an owner to do it, or to give {by} another role in the Console under People.",
     ),
     "unknown_person": ("There is no person {name!r} on this gateway.", "Use a name that the Console lists under People."),
