@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
-from rulith.board.file_shapes import NAME, VERSION, ShapeReader
+from rulith.board.file_shapes import NAME, VERSION, WHOLE, ShapeReader
 from rulith.board.release import Acceptance, ActionSpec, AggregateRow, CaseType, PredicateSpec, Release, TaskNode
 from rulith.board.shapes import TIERS
 from rulith.board.words import BUILTINS, IMPORTABLE
@@ -250,14 +250,14 @@ class CapabilityReader(ShapeReader):
         description = self._text(row, "description", f"{place}.")
         if "tool" not in row:
             if "effects" not in row:
-                self.bad(place, "`effects` is missing; an Action without a Tool has nothing else to bring about")
+                self.missing(f"{place}.effects", "it is missing; an Action without a Tool has nothing else to bring about")
             for member in ("kind", "source_types", "returns", "decision"):
                 if row.get(member):
                     self.bad(f"{place}.{member}", "an Action without a Tool has none")
             return ActionSpec(full, description, params, preconditions, effects, release=self.digest)
         for member in ("kind", "source_types", "returns"):
             if member not in row:
-                self.bad(place, f"`{member}` is missing; an Action with a Tool has one")
+                self.missing(f"{place}.{member}", "it is missing; an Action with a Tool has one")
         source_types = self._source_types(row, "source_types", f"{place}.")
         return ActionSpec(
             full, description, params, preconditions, effects, self._text(row, "tool", f"{place}.", TOOL),
@@ -356,7 +356,7 @@ class CapabilityReader(ShapeReader):
     # --- the whole file ----------------------------------------------------------------
 
     def read(self) -> Release | None:
-        document = self._object(self.document, "the file", " ".join(MEMBERS), "id version title vocabulary")
+        document = self._object(self.document, WHOLE, " ".join(MEMBERS), "id version title vocabulary")
         if not document:
             return None
         if document.get("format", FORMAT) != FORMAT:
@@ -364,7 +364,7 @@ class CapabilityReader(ShapeReader):
         try:
             self.digest = digest(dict(document))
         except Refused as refusal:
-            self.bad("the file", refusal.happened)
+            self.bad(WHOLE, refusal.happened)
             return None
         self.id = self._text(document, "id", "", ID)
         version = self._text(document, "version", "", VERSION)

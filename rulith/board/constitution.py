@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.base.limits import RULE_BODY_MAX
-from rulith.board.file_shapes import NAME, VERSION, Problem, ShapeReader, listing, not_for_what_was_misread
+from rulith.board.file_shapes import NAME, VERSION, WHOLE, Problem, ShapeReader, listing, not_for_what_was_misread
 from rulith.board.shapes import TIERS
 from rulith.board.words import BUILTINS
 from rulith.rules.program import Limits, Program, Tx
@@ -193,7 +193,7 @@ def read_constitution(document: object) -> Constitution:
 
 class _Reader(ShapeReader):
     def read(self) -> Constitution | None:
-        document = self._object(self.document, "the file", MEMBERS, "format version title rules")
+        document = self._object(self.document, WHOLE, MEMBERS, "format version title rules")
         if not document:
             return None
         if document.get("format", FORMAT) != FORMAT:
@@ -201,7 +201,7 @@ class _Reader(ShapeReader):
         try:
             named = digest(dict(document))
         except Refused as refusal:
-            self.bad("the file", refusal.happened)
+            self.bad(WHOLE, refusal.happened)
             return None
         self.own = self._concluded(document)
         rules = tuple(self._rules(document))

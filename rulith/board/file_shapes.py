@@ -20,6 +20,7 @@ VERSION = re.compile(r"(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)",
 ROWS_MAX = 1_000          # per list of the file; a larger one is generated, not written
 PROBLEMS_SHOWN = 40
 PROBLEM_CHARS_MAX = 2_000  # of one problem or place: each row of a file may quote its longest name
+WHOLE = "the file"           # the place of what concerns no one member
 NULL = "it is null; leave the member out instead"
 LITERAL_MEMBERS = ("predicate", "args", "negated", "naf")
 
@@ -51,24 +52,36 @@ class ShapeReader:
     def __init__(self, document: object) -> None:
         self.document = document
         self.problems: list[Problem] = []
+        self._missing: set[str] = set()
 
     def bad(self, place: str, problem: str) -> None:
+        """Note a problem; of a member that is missing nothing more is told."""
+        around = place
+        while around:
+            if around in self._missing:
+                return
+            around = around.rpartition(".")[0]
         cut = f"{problem[:PROBLEM_CHARS_MAX]} …" if len(problem) > PROBLEM_CHARS_MAX else problem
         self.problems.append(Problem(place[:PROBLEM_CHARS_MAX], cut))
+
+    def missing(self, place: str, problem: str = "it is missing") -> None:
+        self.bad(place, problem)
+        self._missing.add(place)
 
     def _object(self, value: object, place: str, known: str, required: str = "") -> Mapping:
         """`value` as an object; a wrong shape, an unknown and a missing member are noted."""
         if not isinstance(value, Mapping):
             self.bad(place, "it is not an object")
             return {}
+        under = "" if place == WHOLE else f"{place}."
         for member in value:
             if member not in known.split():
-                self.bad(f"{place}.{member}", "this member is unknown")
+                self.bad(f"{under}{member}", "this member is unknown")
             elif value[member] is None and member not in required.split():
-                self.bad(f"{place}.{member}", NULL)
+                self.bad(f"{under}{member}", NULL)
         for member in required.split():
             if member not in value:
-                self.bad(place, f"`{member}` is missing")
+                self.missing(f"{under}{member}")
         return value
 
     def _list(self, owner: Mapping, member: str, place: str) -> list:
@@ -102,7 +115,7 @@ class ShapeReader:
         value = owner.get(member)
         if value is None and (optional or member not in owner):
             if not optional:
-                self.bad(f"{place}{member}", "it is missing")
+                self.missing(f"{place}{member}")
             return ""
         if not isinstance(value, str) or not value:
             self.bad(f"{place}{member}", "it is not a non-empty text")

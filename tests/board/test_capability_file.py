@@ -48,13 +48,19 @@ def test_every_error_is_found_at_once_with_its_place(document):
     document["case_types"]["verified_calculation"]["drive"].append("fly")
     document["case_types"]["verified_calculation"]["task"][0]["acceptance"] = "none"
     found = places(document)
-    for place in ("the file.extra", "pins[2]", "rules[0].when[0].args.colour", "rules[1].then[0].predicate",
+    for place in ("extra", "pins[2]", "rules[0].when[0].args.colour", "rules[1].then[0].predicate",
                   "acceptance[0].when", "actions[0].returns[0].args", "actions[1].effects[0]",
                   "case_types.verified_calculation.drive[3]", "case_types.verified_calculation.task[0].acceptance"):
         assert place in found
     with pytest.raises(Refused) as refused:
         read_release(document)
     assert refused.value.code == "capability_invalid" and refused.value.facts["count"] == len(found)
+
+
+@pytest.mark.parametrize("member", ["title", "business_key", "floor", "task"])
+def test_a_member_that_a_case_type_lacks_is_told_once(document, member):
+    document["case_types"]["verified_calculation"].pop(member)
+    assert [each.text() for each in check_capability(document)[1]] == [f"case_types.verified_calculation.{member}: it is missing"]
 
 
 #  what is changed                                                        where it is reported
@@ -92,7 +98,7 @@ MUTATIONS = [
     (lambda d: d["case_types"]["verified_calculation"].update(agent_rules="all"), "case_types.verified_calculation.agent_rules"),
     (lambda d: d["case_types"]["verified_calculation"].update(business_key={}), "case_types.verified_calculation.business_key"),
     (lambda d: d["case_types"]["verified_calculation"]["task"].clear(), "case_types.verified_calculation.task"),
-    (lambda d: d["aggregates"].append({"into": "total"}), "aggregates[0]"),
+    (lambda d: d["aggregates"].append({"into": "total"}), "aggregates[0].source"),
     (lambda d: d["examples"][0]["follows"].append({"predicate": "total", "args": {"job_id": "calc-001", "cents": 1}}), "examples[0] (seven at 12.99 and 5.00 shipping)"),
     (lambda d: d["examples"][0]["never"].append({"predicate": "total", "args": {"job_id": "calc-001"}}), "examples[0] (seven at 12.99 and 5.00 shipping)"),
 ]

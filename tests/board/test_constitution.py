@@ -161,15 +161,15 @@ def example() -> dict:
 
 #  what is changed                                                          where it is reported
 MUTATIONS = [
-    (lambda d: d.update(extra=1), "the file.extra"),
+    (lambda d: d.update(extra=1), "extra"),
     (lambda d: d.update(format="rulith-constitution/2"), "format"),
-    (lambda d: d.pop("format"), "the file"),
+    (lambda d: d.pop("format"), "format"),
     (lambda d: d.update(version="1"), "version"),
     (lambda d: d.update(title=""), "title"),
     (lambda d: d.update(rules={}), "rules"),
     (lambda d: d["rules"].append(7), "rules[2]"),
     (lambda d: d["rules"].append(dict(d["rules"][0])), "rules[2].id"),
-    (lambda d: d["rules"][0].pop("label"), "rules[0]"),
+    (lambda d: d["rules"][0].pop("label"), "rules[0].label"),
     (lambda d: d["rules"][0].update(id="Write"), "rules[0].id"),
     (lambda d: d["rules"][0].update(surprise=1), "rules[0].surprise"),
     (lambda d: d["rules"][0]["when"].clear(), "rules[0].when"),
@@ -194,7 +194,7 @@ MUTATIONS = [
     (lambda d: d["rules"][1]["then"][0]["args"].update(reason="?nothing"), "rules[1]"),
     (lambda d: d["rules"][0]["then"][0]["args"].update(kind=None), "rules[0].then[0]"),
     (lambda d: d["rules"][0]["when"][0].update(args=7), "rules[0].when[0]"),
-    (lambda d: d["examples"][0].pop("title"), "examples[0]"),
+    (lambda d: d["examples"][0].pop("title"), "examples[0].title"),
     (lambda d: d["examples"][0]["given"][0].update(predicate="salary"), "examples[0].given[0].predicate"),
     (lambda d: d["examples"][0]["given"][0]["args"].pop("tool"), "examples[0].given[0].args"),
     (lambda d: d["examples"][0]["given"][0]["args"].update(tool="?t"), "examples[0].given[0]"),
@@ -219,7 +219,7 @@ def test_every_error_is_found_at_once():
     with pytest.raises(Refused) as refused:
         read_constitution(document)
     assert refused.value.code == "constitution_invalid" and refused.value.facts["count"] == 4
-    for place in ("the file.extra", "rules[0].when[0].predicate", "rules[0].then[0].args", "examples[0].given[0].predicate"):
+    for place in ("extra", "rules[0].when[0].predicate", "rules[0].then[0].args", "examples[0].given[0].predicate"):
         assert f"{place}: " in refused.value.facts["listing"]
 
 

@@ -61,7 +61,7 @@ def test_every_error_comes_at_once_with_its_line(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"{path} has {len(lines) - 1} errors:" and len(lines) == 5
     text = Path(path).read_text("utf-8").splitlines()
-    for place, quoted in (("rules[0].when[0].predicate", "nowhere"), ("actions[1].kind", "push"), ("case_types.taxed.drive[3]", "nothing"), ("the file.surprise", "")):
+    for place, quoted in (("rules[0].when[0].predicate", "nowhere"), ("actions[1].kind", "push"), ("case_types.taxed.drive[3]", "nothing"), ("surprise", "")):
         line = next(each for each in lines if f": {place}: " in each)
         number = int(line.removeprefix(path + ":").partition(":")[0])
         assert quoted in text[number - 1], line

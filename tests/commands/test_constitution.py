@@ -47,7 +47,7 @@ def test_every_error_comes_at_once_with_its_line(tmp_path, capsys):
     assert constitution.main(["check", path]) == 1
     lines, text = capsys.readouterr().out.splitlines(), Path(path).read_text("utf-8").splitlines()
     assert lines[0] == f"{path} has 3 errors:" and len(lines) == 4
-    for place, quoted in (("rules[0].when[0].predicate", "nowhere"), ("the file.surprise", "")):
+    for place, quoted in (("rules[0].when[0].predicate", "nowhere"), ("surprise", "")):
         line = next(each for each in lines if f": {place}: " in each)
         assert quoted in text[int(line.removeprefix(path + ":").partition(":")[0]) - 1]
     assert constitution.main(["check", path, "--json"]) == 1
