@@ -79,6 +79,8 @@ class CapabilityReader(ShapeReader):
                 unit = kind.get("unit", "-")
                 if not isinstance(unit, str) or not unit:
                     self.bad(f"{place}.{name}.unit", "it is not a non-empty text")
+                else:
+                    self._seen(unit, f"{place}.{name}.unit")
                 kind = self._object(kind, f"{place}.{name}", "type unit", "type").get("type")
             plain = kind[:-1] if optional and isinstance(kind, str) and kind.endswith("?") else kind
             types = PARAM_TYPES if optional else SCALAR_TYPES

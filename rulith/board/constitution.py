@@ -279,6 +279,8 @@ class _Reader(ShapeReader):
         said = literal.get(wanted[1]) if wanted is not None else None
         if isinstance(said, str) and not is_variable(said) and not 0 < len(said.strip()) <= KIND_MAX:
             self.bad(f"{place}.args.{wanted[1]}", f"it is empty, or longer than {KIND_MAX} characters")
+        if isinstance(said, str):
+            self._seen(said, f"{place}.args.{wanted[1]}")
         return True
 
     def _given(self, literal: Literal, place: str) -> bool:

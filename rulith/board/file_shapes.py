@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rulith.base.errors import Refused
+from rulith.board.names import unseen_in
 from rulith.rules.terms import Literal, read_literal
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
@@ -123,7 +124,14 @@ class ShapeReader:
         if pattern is not None and not pattern.fullmatch(value):
             self.bad(f"{place}{member}", f"{value!r} is not of the form {pattern.pattern}")
             return ""
+        if pattern is None:
+            self._seen(value, f"{place}{member}")
         return value
+
+    def _seen(self, words: str, place: str) -> None:
+        """Words that people read before they agree to something hold nothing that does not show."""
+        if wrong := unseen_in(words):
+            self.bad(place, wrong)
 
     def _choice(self, owner: Mapping, member: str, place: str, choices: tuple[str, ...], default: str | None = None) -> str:
         value = owner.get(member, default)

@@ -52,6 +52,34 @@ def one_line(text: str) -> str:
     return _UNSEEN_IN_WORDS.sub(" ", text)
 
 
+def unseen_in(text: str) -> str:
+    """What is wrong with the first letter of `text` that does not show, a line break among them; empty where all do."""
+    found = _UNSEEN_IN_WORDS.search(text)
+    return "" if found is None else _told(found)
+
+
+def _told(found: re.Match[str]) -> str:
+    return f"its letter {found.start() + 1} is U+{ord(found[0]):04X}, which does not show"
+
+
+def is_plain_name(name: object, chars_max: int) -> bool:
+    """Whether a person, an Agent or a Connection can be called so: letters, digits, marks and punctuation, with blanks between.
+
+    Symbols (< > = + $ and their like) are of no name. What Unicode 3.2 does not know yet may stand.
+    """
+    return isinstance(name, str) and 0 < len(name) <= chars_max and name == name.strip(BLANKS) and all(map(_is_of_names, name))
+
+
+def plain_name(given: str, chars_max: int, otherwise: str) -> str:
+    """What of a name given elsewhere can be one here."""
+    kept = "".join(letter if _is_of_names(letter) else " " for letter in given)
+    return " ".join(kept.split())[:chars_max].strip() or otherwise
+
+
+def _is_of_names(letter: str) -> bool:
+    return letter == " " or (not _UNSEEN_IN_WORDS.match(letter) and (_fixed.category(letter)[0] in "LNMP" or _is_new(letter)))
+
+
 def check_name(name: str, what: str) -> None:
     """Raises Refused not_permitted where a letter of `name` does not show. `what` names it in the refusal."""
     _check_seen(name, what, _UNSEEN_IN_NAMES)
@@ -67,7 +95,7 @@ def check_words(text: str, what: str) -> None:
 def _check_seen(name: str, what: str, unseen: re.Pattern[str]) -> None:
     found = None if name.isascii() and name.isidentifier() else unseen.search(name)
     if found is not None:
-        raise Refused("not_permitted", what=f"{what} {ascii(name[:60])}", why=f"its letter {found.start() + 1} is U+{ord(found[0]):04X}, which does not show",
+        raise Refused("not_permitted", what=f"{what} {ascii(name[:60])}", why=_told(found),
                       instead="Write it in letters that show; use _ or . between words.")
 
 

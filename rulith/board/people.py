@@ -23,6 +23,7 @@ from rulith.base.clock import seconds_of, stamp
 from rulith.base.errors import Refused
 from rulith.base.limits import PEOPLE_MAX, SIGN_IN_FRESH_S
 from rulith.board.machine import members
+from rulith.board.names import is_plain_name
 from rulith.board.shapes import Mint
 
 VIEWER, OPERATOR, OWNER = "viewer", "operator", "owner"
@@ -68,10 +69,6 @@ def person_state(person: Mapping, at: str) -> str:
     return "invited" if seconds_of(at) < seconds_of(person["invitation"]["expiresAt"]) else "expired"
 
 
-def _fits(name: object) -> bool:
-    return isinstance(name, str) and 0 < len(name) <= NAME_CHARS_MAX and name == name.strip() and name.isprintable()
-
-
 class PeopleLaw:
     """The commands about people; the Registry is one of these. `people` and `former` are its state, `_authority` its judge."""
 
@@ -86,7 +83,7 @@ class PeopleLaw:
         self.journal.put(self.people, person["name"], dict(person))
 
     def _take_name(self, name: object) -> str:
-        if not _fits(name):
+        if not is_plain_name(name, NAME_CHARS_MAX):
             raise Refused("name_unusable", what="person", limit=NAME_CHARS_MAX)
         assert isinstance(name, str)
         if name.casefold() in self.former:

@@ -16,6 +16,7 @@ from rulith.base.errors import Refused, Unknown
 from rulith.base.ids import mint_setup_code, mint_token
 from rulith.base.json_text import read_json
 from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX
+from rulith.board.names import plain_name
 from rulith.gateway.access import DEVICE_GRANT, POLL_S, REQUEST_S, SCOPE, Access, Asked, OAuthError, Told
 from rulith.gateway.administration import NAME_CHARS_MAX, Administration
 from rulith.net.loopback import is_foreign_page
@@ -95,7 +96,7 @@ class AccessApi:
         if asked.agent_id:
             return (await self._administration.rotate_agent(asked.agent_id, asked.by))["token"]
         taken = {each["name"].casefold() for each in self._administration.authority.registry.agents.values()}
-        plain = asked.name[:NAME_CHARS_MAX - 5].strip()
+        plain = plain_name(asked.name, NAME_CHARS_MAX - 5, "An MCP host")
         name = next(each for each in (plain, *(f"{plain} {number}" for number in range(2, 10_000))) if each.casefold() not in taken)
         return (await self._administration.create_agent(name, asked.by))["token"]
 

@@ -23,6 +23,7 @@ from rulith.base.limits import AGENTS_MAX, CAPABILITY_BYTES_MAX, RELEASES_MAX, S
 from rulith.board.capability_check import check_capability
 from rulith.board.constitution import check_constitution
 from rulith.board.differences import capability_changes, constitution_changes
+from rulith.board.names import is_plain_name
 from rulith.board.profiles import record_of
 from rulith.board.shapes import Source
 from rulith.disk.home import Home
@@ -323,7 +324,7 @@ class Administration:
     # --- shared ------------------------------------------------------------------------
 
     def _check_name(self, what: str, name: str, others) -> None:
-        if not name.strip() or name != name.strip() or len(name) > NAME_CHARS_MAX or not name.isprintable():
+        if not is_plain_name(name, NAME_CHARS_MAX):
             raise Refused("name_unusable", what=what, limit=NAME_CHARS_MAX)
         if any(each["name"].casefold() == name.casefold() for each in others):
             raise Refused("registry_name_taken", what=what, name=name)

@@ -57,6 +57,32 @@ def test_every_error_is_found_at_once_with_its_place(document):
     assert refused.value.code == "capability_invalid" and refused.value.facts["count"] == len(found)
 
 
+UNSEEN = "safe\u202egnp.exe\u0007\u200b"
+
+
+@pytest.mark.parametrize("place, put", [
+    ("title", lambda d, words: d.update(title=words)), ("summary", lambda d, words: d.update(summary=words)),
+    ("rules[0].label", lambda d, words: d["rules"][0].update(label=words)), ("acceptance[0].label", lambda d, words: d["acceptance"][0].update(label=words)),
+    ("actions[0].description", lambda d, words: d["actions"][0].update(description=words)),
+    ("actions[2].decision.kind", lambda d, words: d["actions"][2]["decision"].update(kind=words)),
+    ("case_types.verified_calculation.title", lambda d, words: d["case_types"]["verified_calculation"].update(title=words)),
+    ("case_types.verified_calculation.task[0].goal", lambda d, words: d["case_types"]["verified_calculation"]["task"][0].update(goal=words)),
+    ("vocabulary.defines[0].args.quantity.unit", lambda d, words: d["vocabulary"]["defines"][0]["args"].update(quantity={"type": "integer", "unit": words})),
+    ("examples[0].title", lambda d, words: d["examples"][0].update(title=words)),
+])
+def test_words_that_people_read_hold_nothing_that_does_not_show(document, place, put):
+    put(document, UNSEEN)
+    assert f"{place}: its letter 5 is U+202E, which does not show" in [each.text() for each in check_capability(document)[1]]
+    put(document, "Prüfung “α” – 確認 №1 naïve")
+    assert place not in places(document)
+
+
+@pytest.mark.parametrize("letter", ["\n", "\t", "\x7f", "\u0085", "\u200d", "\u2066", "\u2028", "\ufeff", "\U000e0041"])
+def test_no_control_or_format_letter_stands_in_a_title(document, letter):
+    document["title"] = f"a{letter}b"
+    assert [each.text() for each in check_capability(document)[1]] == [f"title: its letter 2 is U+{ord(letter):04X}, which does not show"]
+
+
 @pytest.mark.parametrize("member", ["title", "business_key", "floor", "task"])
 def test_a_member_that_a_case_type_lacks_is_told_once(document, member):
     document["case_types"]["verified_calculation"].pop(member)

@@ -191,6 +191,10 @@ MUTATIONS = [
     (lambda d: d["rules"][0]["then"][0]["args"].pop("kind"), "rules[0].then[0].args"),
     (lambda d: d["rules"][0]["then"][0]["args"].update(kind=" "), "rules[0].then[0].args.kind"),
     (lambda d: d["rules"][1]["then"][0]["args"].update(reason="x" * 201), "rules[1].then[0].args.reason"),
+    (lambda d: d["rules"][1]["then"][0]["args"].update(reason="safe\u202egnp.exe"), "rules[1].then[0].args.reason"),
+    (lambda d: d["rules"][0]["then"][0]["args"].update(kind="two\u200bpeople"), "rules[0].then[0].args.kind"),
+    (lambda d: d["rules"][0].update(label="a\u0007"), "rules[0].label"),
+    (lambda d: d.update(title="a\u2066b"), "title"),
     (lambda d: d["rules"][1]["then"][0]["args"].update(reason="?nothing"), "rules[1]"),
     (lambda d: d["rules"][0]["then"][0]["args"].update(kind=None), "rules[0].then[0]"),
     (lambda d: d["rules"][0]["when"][0].update(args=7), "rules[0].when[0]"),
@@ -214,7 +218,7 @@ def test_a_broken_file_names_the_place(change, place):
 
 def test_every_error_is_found_at_once():
     document = example()
-    for change, _ in (MUTATIONS[0], MUTATIONS[13], MUTATIONS[26], MUTATIONS[33]):
+    for change, _ in (MUTATIONS[0], MUTATIONS[13], MUTATIONS[26], MUTATIONS[37]):
         change(document)
     with pytest.raises(Refused) as refused:
         read_constitution(document)

@@ -138,7 +138,7 @@ def test_the_last_owner_who_can_sign_in_stays(law):
     assert code(law.run, "isolate", "root", connectionId="c") == "sign_in_required"
 
 
-@pytest.mark.parametrize("name", ["", " ann", "ann ", "a\nb", "a\x00b", "a\u202eb", "x" * 65, 7, None, ["ann"]])
+@pytest.mark.parametrize("name", ["", " ann", "ann ", "a\nb", "a\x00b", "a\u202eb", "a\u200bb", "a\u00a0b", "<img src=x>", "a=b", "\ud800", "x" * 65, 7, None, ["ann"]])
 def test_a_name_can_be_read_and_typed(law, name):
     assert code(law.invite, name) == "name_unusable"
 

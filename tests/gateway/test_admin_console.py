@@ -562,7 +562,7 @@ def test_a_new_agent_gets_a_token_once_and_every_installed_capability(play, kit)
     play(story)
 
 
-@pytest.mark.parametrize("name", ["", " x", "x ", "assistant", "x" * 65, "a\nb"])
+@pytest.mark.parametrize("name", ["", " x", "x ", "assistant", "x" * 65, "a\nb", "<img src=x>", "gnp\u202eexe"])
 def test_a_name_is_plain_and_ones_own(play, kit, name):
     async def story(world):
         person = await Person(world, kit).set_up()

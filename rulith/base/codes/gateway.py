@@ -65,7 +65,7 @@ CODES: dict[str, tuple[str, str]] = {
     "tool_not_advertised": ("No Worker on this line offers the Tool {tool!r} now.", "Start the Worker whose Tool Manifest defines it, then lock it."),
     "tool_not_as_shown": ("The Worker offers another definition of {tool} now than the one that was shown.", "Reload the page, read the definition again, then lock it."),
     "tool_lock_not_as_shown": ("The lock of {tool} is not the one that was shown.", "Reload the page and look again; nothing was changed."),
-    "name_unusable": ("This name of the {what} cannot be used.", "Use 1 to {limit} printable characters with no blank at either end."),
+    "name_unusable": ("This name of the {what} cannot be used.", "Use 1 to {limit} letters, digits and punctuation marks that show, without < > = + and other symbols, and no blank at either end."),
     # decisions and reconciliation
     "unknown_decision": ("There is no decision {decision}.", "Reload the Console and choose one of the list."),
     "decision_digest_mismatch": (
