@@ -63,7 +63,7 @@ class ShapeReader:
                 return
             around = around.rpartition(".")[0]
         cut = f"{problem[:PROBLEM_CHARS_MAX]} …" if len(problem) > PROBLEM_CHARS_MAX else problem
-        self.problems.append(Problem(place[:PROBLEM_CHARS_MAX], cut))
+        self.problems.append(Problem(place[:PROBLEM_CHARS_MAX] or WHOLE, cut))      # a member may be named ""
 
     def missing(self, place: str, problem: str = "it is missing") -> None:
         self.bad(place, problem)

@@ -128,3 +128,8 @@ def test_a_long_name_is_not_told_in_full_for_every_row_that_misses_it():
         "aggregates": [{"kind": "count", "source": {"predicate": "line"}, "into": {"predicate": "line", "valueArg": "y"}, "group_by": "z"}] * 500}
     problems = check_capability(document)[1]
     assert len(problems) > 500 and sum(len(each.text()) for each in problems) < 5_000_000
+
+
+@pytest.mark.parametrize("name", CHECK)
+def test_a_member_without_a_name_has_a_place(name):
+    assert all(each.place and each.problem for each in CHECK[name]({"": 1})[1])
