@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from rulith.base.plain_text import counted
+
 OPERATORS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "idiv": "÷", "mod": "mod", "imod": "mod", "pow": "^"}
 
 
@@ -33,12 +35,19 @@ def said_by(node: dict) -> str:
         return f"by the rule “{by.get('label') or by.get('id')}”{whose}"
     if kind == "receipt":
         where = f" from the Source {by['source']}" if by.get("source") else ""
-        return f"read by {by.get('tool')}{where}, receipt of {by.get('at')}"
+        return f"reported by {by.get('tool')}{where}, receipt of {by.get('at')}"
     if kind == "action":
         return f"effect of {by.get('action')}" + (f", which {by['reconciledBy']} says happened" if by.get("reconciledBy") else "")
     if kind == "law":
         return f"set by the gateway ({by.get('what')})" if by.get("what") else "set by the gateway"
     return "asserted by the Agent"
+
+
+def decision_texts(document: Mapping) -> Iterator[str]:
+    """Each decision of a Terminal Receipt, and what everybody who was asked said."""
+    for each in document["decisions"]:
+        voices = ", ".join(f"{voice['by']} {'approved' if voice['verdict'] == 'approve' else 'rejected'}" for voice in each["by"]) or "nobody"
+        yield f"{each['action']}: {each['kind']} ({counted(each['people'], 'person', 'people')}): {voices}"
 
 
 def proof_nodes(tree: Mapping) -> Iterator[Mapping]:

@@ -17,7 +17,7 @@ from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.base.limits import RECEIPT_BYTES_MAX, RECEIPT_DEPTH_MAX
 from rulith.base.plain_text import plain
-from rulith.base.proof_text import proof_lines, proof_nodes, said_by
+from rulith.base.proof_text import decision_texts, proof_lines, proof_nodes, said_by
 from rulith.disk.atomic import read_bounded
 from rulith.wire.terminal_receipt import FORMAT
 
@@ -88,6 +88,7 @@ def _lines(document: Mapping, depth: int) -> Iterator[str]:
     for operation in document["operations"]:
         if operation.get("decision"):
             yield f"  {operation['action']} waited for: {operation['decision']['kind']} ({operation['decision']['people']})"
+    yield from (f"  decided {text}" for text in decision_texts(document))
     for leaf in document["leaves"]:
         if not leaf["met"]:
             yield f"  not met: {leaf['goal']}" + (f" ({leaf['lacks']})" if leaf.get("lacks") else "")

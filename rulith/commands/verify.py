@@ -17,7 +17,8 @@ from dataclasses import asdict, dataclass
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.base.limits import RECEIPT_BYTES_MAX, RECEIPT_DEPTH_MAX
-from rulith.base.plain_text import plain
+from rulith.base.plain_text import counted, plain
+from rulith.base.proof_text import decision_texts
 from rulith.disk.atomic import read_bounded
 from rulith.wire.signatures import KEY
 from rulith.wire.terminal_receipt import check_document
@@ -118,11 +119,11 @@ def _lines(options: Options, document: object, verdict: Verdict) -> list[str]:
     return [
         f"{options.file}: holds together",
         f"  Case       {_case(document['case'])}",
-        f"  Chain      {counts.get('rows', 0)} rows in full and {counts.get('rows by digest', 0)} by their digest, of {document['agentId']}",
-        f"  Digests    {named}{counts.get('requests', 0)} requests with their grants, {counts.get('decisions', 0)} decisions",
-        *_decisions(document),
+        f"  Chain      {counted(counts.get('rows', 0), 'row')} in full and {counts.get('rows by digest', 0)} by their digest, of {document['agentId']}",
+        f"  Digests    {named}{counted(counts.get('requests', 0), 'request')} with {'its grant' if counts.get('requests') == 1 else 'their grants'}, {counted(counts.get('decisions', 0), 'decision')}",
+        *(f"  Decision   {text}" for text in decision_texts(document)),
         f"  Grants     {'signed with the Connection key that was given' if options.connection_key is not None else 'every field; their signature only with --connection-key'}",
-        f"  Proofs     {counts.get('conclusions', 0)} conclusions derived again from {counts.get('premises', 0)} premises",
+        f"  Proofs     {counted(counts.get('conclusions', 0), 'conclusion')} derived again from {counted(counts.get('premises', 0), 'premise')}",
         *_rests(verdict),
         *(f"  Not shown  {note}" for note in verdict.notes),
         *_signature(options, verdict),
@@ -136,12 +137,6 @@ def _case(case: Mapping) -> str:
         return f"{case['caseId']}, exploratory: it holds to no contract and certifies nothing beyond its own goals; closed as {case['disposition']}{by} at {case['closedAt']}"
     return (f"{case['caseId']}, {case['caseType']}{' ' + key if key else ''}, closed as {case['disposition']}{by}"
             f"{', certified' if case['certified'] else ', not certified'} at {case['closedAt']}")
-
-
-def _decisions(document: Mapping) -> Iterator[str]:
-    for each in document["decisions"]:
-        voices = ", ".join(f"{voice['by']} {'approved' if voice['verdict'] == 'approve' else 'rejected'}" for voice in each["by"]) or "nobody"
-        yield f"  Decision   {each['action']}: {each['kind']} ({each['people']} {'person' if each['people'] == 1 else 'people'}): {voices}"
 
 
 def _rests(verdict: Verdict) -> Iterator[str]:

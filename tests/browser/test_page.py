@@ -48,7 +48,7 @@ def test_the_button_runs_the_job_and_the_proof_of_the_total_opens(browser, bench
         expect(proof).to_contain_text("9,593 cents")
         expect(proof).to_contain_text("9093 + 500 = 9593")
         expect(proof).to_contain_text("1299 × 7 = 9093")
-        expect(proof).to_contain_text("Source verified-calculation-local through read_input")
+        expect(proof).to_contain_text("reported by rulith.verified_calculation.read_input@1 from the Source verified-calculation-local")
     workspace = next((bench.home / "workbench" / "instances").iterdir()) / "workspace"
     assert json.loads((workspace / "runtime" / "output.json").read_text()) == {"job_id": "calc-001", "subtotal_cents": 9093, "total_cents": 9593}
 

@@ -24,8 +24,8 @@ def told(capsys, *words: str) -> str:
 
 def test_a_tree_shows_rules_sums_speakers_and_the_weakest_premise(paid, capsys):
     shown = told(capsys, paid)
-    for words in ("by the rule “nothing holds it”", "1500 ÷ 3 = 500, exactly", "read by acme.read@1 from the Source books", "← weakest premise",
-                  "waited for: approve the payment (2)", "as shown above"):
+    for words in ("by the rule “nothing holds it”", "1500 ÷ 3 = 500, exactly", "reported by acme.read@1 from the Source books", "← weakest premise",
+                  "waited for: approve the payment (2)", "decided acme.orders.pay: approve the payment (2 people): ann approved, bob approved", "as shown above"):
         assert words in shown, words
 
 

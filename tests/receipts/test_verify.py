@@ -117,7 +117,7 @@ def test_a_whole_job_with_absences_opposites_and_two_people_holds_together(docum
     assert verdict.problems == [] and verdict.key == OURS and not verdict.notes
     assert verdict.counts["decisions"] == 1 and verdict.counts["requests"] == 2 and verdict.counts["conclusions"] >= 5
     said = {who: list(premises) for who, premises in verdict.rests.items()}
-    assert any(who.startswith("read by acme.read@1 from the Source books") and "acme.orders.line" in premises[0] for who, premises in said.items())
+    assert any(who.startswith("reported by acme.read@1 from the Source books") and "acme.orders.line" in premises[0] for who, premises in said.items())
     assert said["asserted by the Agent"] == ["not acme.orders.blocked(order=A-1, why=fraud) [asserted]"]
 
 

@@ -14,13 +14,16 @@ import { loading, refused } from "./states.js";
 export function ground(by) {
   if (!by) return "no ground told";
   if (by.kind === "rule") return `${by.law === false ? "the Agent's rule" : "rule"} ${by.label ?? by.id}`;
-  if (by.kind === "receipt") return `Source ${by.source} through ${short((by.tool ?? "").split("@")[0])}, operation ${by.ordinal}`;
+  if (by.kind === "receipt") return `reported by ${by.tool}${by.source ? ` from the Source ${by.source}` : ""}, operation ${by.ordinal}`;
   if (by.kind === "agent") return "asserted by the Agent";
   if (by.kind === "person") return `a person${by.name ? `, ${by.name}` : ""}`;
   if (by.kind === "action") return `effect of ${short(by.action)}${by.ordinal ? `, operation ${by.ordinal}` : ""}`;
   if (by.kind === "law") return `the Board's own law${by.what ? `: ${by.what}` : ""}`;
   return by.kind;
 }
+
+/** The same with the word before it that a sentence needs. */
+const standing = (node, word = "by") => (node.by?.kind === "receipt" ? ground(node.by) : `${word} ${ground(node.by)}`);
 
 const OPERATORS = { mul: "×", add: "+", sub: "−", div: "÷" };
 
@@ -37,7 +40,7 @@ export function asText(node, depth = 0) {
   const weakest = node.witness ? "  (weakest premise)" : "";
   const lines = [
     `${pad}${node.negated ? "not " : ""}${node.text}  [${node.tier ?? "no tier told"}]${weakest}`,
-    `${pad}  by ${ground(node.by)}${node.by?.at ? ` at ${node.by.at}` : ""}`,
+    `${pad}  ${standing(node)}${node.by?.at ? ` at ${node.by.at}` : ""}`,
   ];
   for (const row of node.computed ?? []) lines.push(`${pad}  ${sum(row)}`);
   for (const premise of node.premises ?? []) lines.push(asText(premise, depth + 1));
@@ -52,12 +55,12 @@ const receipt = (by) => h("details", { class: "node-more", onclick: (event) => e
     .map(([name, value]) => [name, value && h("code", {}, value)])));
 
 function nodeBody(node, now) {
-  const by = node.premises?.length > 0 || node.by?.kind === "rule" ? "by " : "from ";
+  const by = node.premises?.length > 0 || node.by?.kind === "rule" ? "by" : "from";
   return h("div", { class: "node-body" },
     h("p", { class: "node-fact", title: node.text },
       node.negated && "not ", h("strong", {}, short(node.predicate)), " ", h("span", { class: "node-args" }, argsText(node.args)), " ",
       h("span", { class: `tier tier-${node.tier}` }, node.tier), node.witness && h("span", { class: "weakest" }, "weakest premise")),
-    h("p", { class: "node-by quiet" }, by, ground(node.by), node.by?.at && [" · ", when(node.by.at, now)]),
+    h("p", { class: "node-by quiet" }, standing(node, by), node.by?.at && [" · ", when(node.by.at, now)]),
     node.by?.kind === "receipt" && receipt(node.by),
     (node.computed ?? []).map((row, index) => h("p", { key: `sum${index}`, class: "sum" }, sum(row))));
 }
@@ -73,7 +76,7 @@ function item(node, path, context) {
   return h("li", {
     key: path, role: "treeitem", tabindex: path === context.at ? 0 : -1, "data-path": path,
     "aria-expanded": premises.length > 0 ? String(open) : false,
-    "aria-label": `${short(node.predicate)} ${argsText(node.args)}, ${node.tier}, by ${ground(node.by)}`,
+    "aria-label": `${short(node.predicate)} ${argsText(node.args)}, ${node.tier}, ${standing(node)}`,
   },
   h("div", { class: `node ${node.witness ? "witness" : ""}`, onclick: toggle },
     h("span", { class: "twig", "aria-hidden": "true" }, premises.length === 0 ? "·" : open ? "▾" : "▸"),

@@ -3,7 +3,7 @@ import { h } from "./views.js";
 
 const BY = {
   rule: (by) => `by rule “${by.label || by.id}”`,
-  receipt: (by) => `read by ${by.tool} from Source ${by.source || "none"}`,
+  receipt: (by) => `reported by ${by.tool}${by.source ? ` from the Source ${by.source}` : ""}`,
   agent: () => "claimed by the Agent",
   law: (by) => `by law (${by.what})`,
   action: (by) => `effect of ${by.action}`,
