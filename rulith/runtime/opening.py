@@ -95,9 +95,8 @@ def _not_opened(answer: Answer, wanted: CaseWanted) -> RunResult:
     if answer.code == "case_closed":
         closed = closed_case(answer, wanted)
         facts["caseId"] = closed or None
-        named = f" {closed}" if closed else ""
         return RunResult("nothing_to_do", NOTHING_TO_DO,
-                         f"There is nothing to do: the Case{named} of this key is closed. {answer.teaching}",
+                         f"There is nothing to do. {answer.teaching}",
                          case_id=closed, facts={"errorCode": answer.code})
     if answer.code == "case_paused":
         return RunResult("waiting", WAITING, f"The Case is on hold: {answer.teaching}", facts=facts)
