@@ -161,7 +161,7 @@ class BoardDriver:
             return self._end("refused", REFUSED, f"{locked['action']} is locked by the Board's law.", gaps=shown)
         needs = ", ".join(row["action"] for row in blocked if row["reason"] == "needs_setup")
         if needs:
-            return self._end("stuck", STUCK, f"A Tool or a Source is not set up: {needs}.", gaps=shown)
+            return self._end("stuck", STUCK, f"Its Tool or Source is not set up, or not among what this Agent may see: {needs}.", gaps=shown)
         if not self._case.drive:
             return self._end("stuck", STUCK, "This Case Type lists no Action that may be applied without a model.")
         lacking = "; ".join(flat(gap.get("text", gap.get("kind", "")), 300) for gap in shown) or "the Board names nothing"
