@@ -91,6 +91,8 @@ def _receipts(words: Sequence[str], home: str | None) -> list[dict]:
 
 
 def _file(path: str) -> dict:
+    if not os.path.exists(path) and os.sep not in path:
+        raise Refused("draft_word_unknown", name=path[:200])
     document = read_json(read_bounded(path, RECEIPT_BYTES_MAX), path, depth_max=RECEIPT_DEPTH_MAX)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise Refused("no_receipt_file", path=path, format=FORMAT)

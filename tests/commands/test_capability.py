@@ -50,6 +50,29 @@ def test_the_shipped_examples_are_sound(capsys):
         assert digest(json.loads(path.read_text("utf-8"))) in capsys.readouterr().out
 
 
+def test_counts_agree_with_their_nouns(tmp_path, capsys):
+    assert capability.main(["check", written(tmp_path, their_own())]) == 0
+    assert "2 rules, 4 Actions, 2 Case Types, " in capsys.readouterr().out
+    document = their_own()
+    document["examples"] = document["examples"][:1]
+    assert capability.main(["check", written(tmp_path, document)]) == 0
+    assert ", 1 example that holds." in capsys.readouterr().out
+
+
+def test_letters_that_do_not_show_are_told_at_their_line(tmp_path, capsys):
+    path = written(tmp_path, their_own(title="safe\u202egnp.exe\u0007\u200b"))
+    assert capability.main(["check", path]) == 1
+    line = next(number for number, text in enumerate(Path(path).read_text("utf-8").splitlines(), 1) if "gnp" in text)
+    assert f"{path}:{line}: title: its letter 5 is U+202E, which does not show" in capsys.readouterr().out
+
+
+def test_a_word_that_is_no_case_id_is_told_what_one_looks_like(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert capability.main(["draft", "case_nope"]) == 1
+    told = capsys.readouterr().err
+    assert "case_nope is neither a file here nor a Case id." in told and "Case ids look like case_" in told
+
+
 def test_every_error_comes_at_once_with_its_line(tmp_path, capsys):
     document = their_own()
     document["rules"][0]["when"][0]["predicate"] = "nowhere"

@@ -33,6 +33,7 @@ CODES: dict[str, tuple[str, str]] = {
     "option_usage": ("`rulith {verb}`: {problem}.", "See `rulith {verb} --help`; no file was touched."),
     "no_receipt_file": ("{path} is no Terminal Receipt ({format}).", "Save one from the page of a closed Case, or take it from the demo's `proof` folder."),
     "draft_case_unusable": ("Nothing can be drafted from the Case {case}: {problem}.", "Name Cases that were completed and certified."),
+    "draft_word_unknown": ("{name} is neither a file here nor a Case id.", "Case ids look like case_ and 8 or more of 0-9 a-f; the Console lists them under Cases. A file is a saved Terminal Receipt."),
     "draft_paths_differ": ("The Cases {first} and {second} took different paths. The first difference is step {number}: {left}; and there: {right}.",
                            "Draft from Cases of one path; two paths are two Case Types."),
     "draft_receipt_altered": ("The receipt of {name} does not hold together: {place}: {problem}.", "Take the receipt from its gateway; `rulith verify` tells more."),
