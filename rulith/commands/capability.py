@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from rulith.base.plain_text import counted
 from rulith.board.capability_check import check_capability
 from rulith.board.release import Release
 from rulith.commands.capability_draft import draft_door
@@ -38,7 +39,8 @@ def check(options: Options, file: File) -> int:
     elif release is None:
         tell(problem_lines(file))
     else:
-        counts = f"{len(release.rules)} rules, {len(release.actions)} Actions, {len(release.case_types)} Case Types, {len(release.examples)} examples that hold"
+        counts = ", ".join((counted(len(release.rules), "rule"), counted(len(release.actions), "Action"), counted(len(release.case_types), "Case Type"),
+                            counted(len(release.examples), "example that holds", "examples that hold")))
         tell([f"{file.path} is sound: {release.id} {release.version}, {counts}.", f"Its digest is {release.digest}."])
     return EXIT_OK if release is not None else EXIT_ERRORS
 

@@ -13,6 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from rulith.base.errors import Refused
+from rulith.base.plain_text import counted
 from rulith.board.constitution import check_constitution
 from rulith.board.differences import changes_text, constitution_changes
 from rulith.disk.home import find_home
@@ -38,7 +39,7 @@ def check(options: Options, file: File) -> int:
         tell(problem_lines(file))
     else:
         found = file.found
-        tell([f"{file.path} is sound: Constitution {found.version}, {len(found.rules)} rules, {len(found.examples)} examples that hold.",
+        tell([f"{file.path} is sound: Constitution {found.version}, {counted(len(found.rules), 'rule')}, {counted(len(found.examples), 'example that holds', 'examples that hold')}.",
               f"Its digest is {found.digest}."])
     return EXIT_OK if file.found is not None else EXIT_ERRORS
 

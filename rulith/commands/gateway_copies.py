@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
-from rulith.base.plain_text import plain
+from rulith.base.plain_text import counted, plain
 from rulith.disk.home import Home
 from rulith.disk.runfile import read_live
 from rulith.gateway.copies import back_up_closed, restore, take_over
@@ -73,7 +73,7 @@ def restore_backup(home: Home, name: str) -> int:
     _say(f"Restored {home.ledger}", f"From     {name}, {told['digest']}", f"Rows     {told['rows']}, the last of {told['until']}")
     if told["kept"]:
         _say(f"Kept     {home.gateway / told['kept']}, the ledger that stood there")
-    _say(f"Keys     new ones for {told['connections']} Connection(s); no Worker of before can act",
+    _say(f"Keys     new ones for {counted(told['connections'], 'Connection')}; no Worker of before can act",
          *(f"         the profile {each} has been given its own" for each in told["profiles"]),
          "         a Worker elsewhere gets its key in the Console: Connections, new key")
     for label in told["calls"]:

@@ -238,7 +238,7 @@ class Worker:
             return
         if self._told_generation != lease.generation:
             self._told_generation = lease.generation
-            self._tell("lease", workerId=self.worker_id, generation=lease.generation, windowMs=lease.window_ms)
+            self._tell("lease", workerId=self.worker_id, generation=lease.generation, windowMs=round(lease.window_ms))
         if self._online is not True:
             self._online, self._offline_code = True, ""
             self._tell("availability", state="online")

@@ -17,8 +17,10 @@ import pytest
 
 from rulith.base.canonical import digest
 from rulith.base.clock import SystemClock
+from rulith.base.errors import Refused
 from rulith.base.resources import shipped_text
 from rulith.commands import capability
+from rulith.commands.capability_draft import proposed
 from rulith.disk.home import Home
 from rulith.disk.runfile import read_live
 from rulith.store.ledger import Ledger
@@ -71,6 +73,9 @@ def test_a_word_that_is_no_case_id_is_told_what_one_looks_like(tmp_path, capsys,
     assert capability.main(["draft", "case_nope"]) == 1
     told = capsys.readouterr().err
     assert "case_nope is neither a file here nor a Case id." in told and "Case ids look like case_" in told
+    with pytest.raises(Refused) as refused:
+        proposed(["case_nope"], None, None)
+    assert refused.value.code == "draft_word_unknown"
 
 
 def test_every_error_comes_at_once_with_its_line(tmp_path, capsys):

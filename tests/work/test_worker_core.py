@@ -189,6 +189,13 @@ def test_a_lost_first_answer_is_asked_again_with_the_same_instance():
     assert play.core.keeper.lease.generation == 1
 
 
+def test_the_window_of_a_lease_is_told_in_whole_milliseconds():
+    play = Play().started()
+    play.polled()
+    (facts,) = told(play.deeds, "lease")
+    assert repr(facts["windowMs"]) == "60000"
+
+
 def test_a_lost_answer_keeps_the_generation_while_its_lease_is_live():
     play = Play()
     play.held()
