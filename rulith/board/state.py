@@ -21,7 +21,7 @@ from rulith.board.totals import Failure, Totals, in_order, totals_of
 from rulith.board.words import FUNCTIONAL_DEPENDENCY, is_board_word
 from rulith.rules.program import Program
 from rulith.rules.proofs import Support
-from rulith.rules.terms import Atom, Literal, Rule, Scalar
+from rulith.rules.terms import Atom, Literal, Rule, Scalar, is_variable
 
 ASSERTED, ATTESTED, EFFECT, LAW, DERIVED = "asserted", "attested", "effect", "law", "derived"
 DERIVED_PREFIX = "derived:"     # of the node id of an atom that only rules hold; its identity follows
@@ -577,6 +577,21 @@ class BoardState:
         """Name -> type, as the vocabulary of an installed Release declares; empty for other predicates."""
         spec = self.defined(predicate)
         return spec.args if spec is not None else {}
+
+    def argument_units(self, action: str) -> dict[str, str]:
+        """Parameter -> unit of an installed Action, as its file says: of the parameter, else of what it is bound to."""
+        spec = self.actions.get(action)
+        if spec is None:
+            return {}
+        rows = [row for release in self.releases.values() if release.digest == spec.release for row in release.document.get("actions", ())]
+        params = next((row.get("params", {}) for row in rows if spec.id.endswith(f".{row['id']}")), {})
+        units = {name: kind["unit"] for name, kind in params.items() if isinstance(kind, Mapping) and "unit" in kind}
+        for literal in (*spec.preconditions, *spec.effects):
+            defined = self.defined(literal.predicate)
+            for name, value in literal.args if defined is not None else ():
+                if name in defined.units and is_variable(value) and value[1:] in spec.params:
+                    units.setdefault(value[1:], defined.units[name])
+        return units
 
     def defined(self, predicate: str) -> PredicateSpec | None:
         """What the vocabulary of an installed Release says of a predicate."""

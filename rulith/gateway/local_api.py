@@ -144,11 +144,15 @@ class LocalApi:
         """All decisions that wait, then the newest of the others."""
         at = self.authority.now()
         registry = self.authority.registry
-        rows = [{**each, "state": registry.decision_state(each["id"], at), "approved": sorted(registry.approvers(each["by"]))}
+        rows = [{**each, "state": registry.decision_state(each["id"], at), "approved": sorted(registry.approvers(each["by"])), "units": self._units(each["agentId"], each["action"])}
                 for each in registry.decisions.values()]
         rows.sort(key=lambda row: row["requestedAt"], reverse=True)
         waiting = [row for row in rows if row["state"] == "pending"]
         return waiting + [row for row in rows if row["state"] != "pending"][:OPERATIONS_LISTED_MAX]
+
+    def _units(self, agent_id: str, action: str) -> dict[str, str]:
+        agent = self.authority.agents.get(agent_id)
+        return agent.board.state.argument_units(action) if agent is not None else {}
 
     async def _wait(self, query: dict[str, str]) -> dict:
         """The state once its version passed `after`, or the bare version when the time ran out."""

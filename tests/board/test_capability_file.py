@@ -89,6 +89,15 @@ def test_a_member_that_a_case_type_lacks_is_told_once(document, member):
     assert [each.text() for each in check_capability(document)[1]] == [f"case_types.verified_calculation.{member}: it is missing"]
 
 
+def test_an_action_s_arguments_have_the_units_of_what_they_are_bound_to(play, document):
+    state, write = play.board.state, "rulith.verified_calculation.write_output"
+    assert state.argument_units(write) == {"subtotal_cents": "cents", "total_cents": "cents"}
+    assert state.argument_units("nothing") == {} == state.argument_units("rulith.verified_calculation.read_input")
+    document["actions"][1]["params"]["total_cents"] = {"type": "number", "unit": "euro cents"}
+    problems = check_capability(document)[1]
+    assert problems == [], "a parameter may name its own unit"
+
+
 #  what is changed                                                        where it is reported
 MUTATIONS = [
     (lambda d: d.update(id="Verified"), "id"),

@@ -27,10 +27,14 @@ export function when(stamp, now) {
 
 export const nameOf = (rows, id) => (rows.find((row) => row.id === id) || { name: id }).name;
 
-export function values(argsText) {
+/** What is asked for, as people say it: kinds have the names that rules gave them. */
+const kindText = (kind) => kind.replaceAll("two_people", "two people");
+
+/** `units` may name the unit of a value. */
+export function values(argsText, units = {}) {
   let found;
   try { found = Object.entries(JSON.parse(argsText)); } catch { found = [["arguments", argsText]]; }
-  return h("dl", { class: "values" }, found.map(([name, value]) => [h("dt", {}, name), h("dd", {}, typeof value === "string" ? value : JSON.stringify(value))]));
+  return h("dl", { class: "values" }, found.map(([name, value]) => [h("dt", {}, name), h("dd", {}, typeof value === "string" ? value : JSON.stringify(value), Object.hasOwn(units, name) ? h("span", { class: "quiet" }, ` ${units[name]}`) : null)]));
 }
 
 export function field(id, label, props, hint) {
@@ -57,9 +61,9 @@ function decision(row, state, act) {
   const send = (verdict) => act("decide", { id: row.id, verdict, argumentDigest: row.argumentDigest, reason: document.getElementById(id).value },
     verdict === "reject" ? "Rejected. Nothing was run." : row.people > row.approved.length + 1 ? "Approved. Another person has to as well." : "Approved. The Action goes to its Worker.");
   return h("li", { class: "card" },
-    h("h3", {}, row.kind[0].toUpperCase() + row.kind.slice(1)),
+    h("h3", {}, kindText(row.kind)[0].toUpperCase() + kindText(row.kind).slice(1)),
     h("p", {}, `${nameOf(state.agents, row.agentId)} asks to run `, h("code", {}, row.action), " with exactly these values:"),
-    values(row.argsText),
+    values(row.argsText, row.units),
     row.premises.length ? h("details", { id: `from-${row.id}`, open: true }, h("summary", {}, "Where these values come from"), h("ul", { class: "tree" }, row.premises.map((each) => premise(each, differ([each])))))
       : h("p", { class: "quiet" }, "The values rest on no fact of the Board."),
     h("p", {}, "If you reject it, nothing runs and the Agent is told why. Asked ", when(row.requestedAt, state.now), "; expires ", when(row.expiresAt, state.now), "."),
@@ -94,7 +98,7 @@ export function console_(state, act) {
       state.needsPerson.length ? h("ul", {}, state.needsPerson.map((row) => unsettled(row, state))) : h("p", { class: "quiet" }, "None. A call whose Worker vanished while it ran shows here; it is never repeated by itself.")),
     h("section", { "aria-labelledby": "lines" }, h("h2", { id: "lines" }, "Connections"), h("ul", {}, state.connections.map((row) => connection(row, state, act)))),
     h("section", { "aria-labelledby": "past" }, h("h2", { id: "past" }, "Decided"),
-      settled.length ? h("ul", {}, settled.map((row) => h("li", { class: "row" }, h("span", { class: "grow" }, row.kind, " ", h("code", {}, row.action), row.by.length ? h("p", { class: "quiet" }, row.by.map((each) => `${each.by}: ${each.verdict}${each.reason ? `, ${each.reason}` : ""}`).join("; ")) : null),
+      settled.length ? h("ul", {}, settled.map((row) => h("li", { class: "row" }, h("span", { class: "grow" }, kindText(row.kind), " ", h("code", {}, row.action), row.by.length ? h("p", { class: "quiet" }, row.by.map((each) => `${each.by}: ${each.verdict}${each.reason ? `, ${each.reason}` : ""}`).join("; ")) : null),
         h("span", { class: SETTLED[row.state] }, row.state), when(row.by.length ? row.by[row.by.length - 1].at : row.expiresAt, state.now))))
         : h("p", { class: "quiet" }, "Nothing has been decided yet."),
       settled.length ? h("p", { class: "quiet" }, "The newest fifty at most; ", h("a", { href: "#ledger/gateway?text=decide" }, "all of them are in the ledger"), ".") : null),
