@@ -93,12 +93,15 @@ def test_a_stranger_installs_binds_and_locks_by_the_page_alone(play, kit, tmp_pa
         await page.click("text=Add this Connection")
         lines = dict(line.removeprefix("export ").split("=", 1) for line in (await page.inner_text(".card pre")).splitlines() if "=" in line)
         assert lines["RULITH_WORK_URL"] == f"http://127.0.0.1:{world.port}/work"
-        await page.click("text=I have kept it")
-        assert lines["RULITH_CONNECTION_KEY"] not in await page.content()
+        await browser.go("tools", "h2#tools:text('Tools')")
+        assert lines["RULITH_CONNECTION_KEY"] not in await page.content()          # it stands where it was made
+        await browser.go("connections", "#once")
         worker = world.worker()
         worker.connection, worker.key = lines["RULITH_CONNECTION"], lines["RULITH_CONNECTION_KEY"]
         worker.tools = json.loads(json.dumps(worker.tools).replace("rulith.verified_calculation", "acme.taxed"))
         assert (await worker.poll())["accepted"]
+        await page.wait_for_selector("#once", state="detached")                    # it was used
+        assert lines["RULITH_CONNECTION_KEY"] not in await page.content()
 
         await browser.go("sources", "#source-name")
         (tmp_path / "runtime").mkdir()
@@ -177,7 +180,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(play, kit, scheme):
     async def story(world, browser):
         await world.worker().poll()
         await browser.sign_in()
-        for section, heading in (("capabilities", "#installed"), ("sources", "#bound"), ("tools", "main section h2"), ("agents", "#agent-new"),
+        for section, heading in (("capabilities", "#installed"), ("sources", "#bound"), ("tools", "h2#tools:text('Tools')"), ("agents", "#agent-new"),
                                  ("connections", "#connection-new"), ("decisions", "#decisions")):
             await browser.go(section, heading)
             assert await browser.page.evaluate("document.documentElement.scrollWidth") <= 390, section
@@ -235,7 +238,7 @@ def test_a_locked_tool_tells_what_it_does_directly_and_its_decision_is_waived(pl
                              "returns": [{"predicate": "acme.files.written", "args": {"path": "$path"}}]})
         await worker.poll()
         await browser.sign_in()
-        await browser.go("tools", "main section h2")
+        await browser.go("tools", "h2#tools:text('Tools')")
         await page.click("summary:text('no installed Action uses')")
         await page.click("button[aria-label='Lock acme.files.put@1']")
         await page.wait_for_selector("text=a person decides first")

@@ -85,20 +85,26 @@ def test_two_people_come_in_decide_and_one_goes(play, kit):
         await first_owner(world, owner)
         host, worker = await waits_for_two(world, kit)
         await owner.wait_for_selector("text=Only 1 person here can decide")
+        assert await owner.inner_text(".card h3") == "Approve the totals before they are written, two people"
         await owner.click('nav a[href="#people"]')
-        await owner.fill("#person-name", "<b>ann</b>")
+        await owner.fill("#person-name", "ann &amp; co")
         await owner.click("button:text('Invite this person')")
         await owner.said("Invited")
         shown = await owner.inner_text(".card pre")
         code = re.search(r"Code\s+(\S+)", shown)[1]
-        assert f"http://127.0.0.1:{world.port}/console/#invitation" in shown and "<b>ann</b>" in shown
-        await owner.click("text=I have kept it")
-        assert code not in await owner.content()
+        assert f"http://127.0.0.1:{world.port}/console/#invitation" in shown and "ann &amp; co" in shown
+        await owner.click('nav a[href="#agents"]')
+        await owner.wait_for_selector("#agent-new")
+        assert code not in await owner.content()                              # it stands where it was made
+        await owner.click('nav a[href="#people"]')
+        await owner.wait_for_selector(f".card pre:has-text('{code}')")
 
         ann = await window()
         await ann.click("text=I have an invitation")
-        await accept(ann, "<b>ann</b>", code, ANN)
-        assert "<b>ann</b> · operator" in await ann.inner_text("#session")
+        await accept(ann, "ann &amp; co", code, ANN)
+        assert "ann &amp; co · operator" in await ann.inner_text("#session")
+        await owner.wait_for_selector("#once", state="detached", timeout=20_000)     # it was used
+        assert code not in await owner.content()
         await ann.wait_for_selector("text=2 different people must approve. 2 more are needed.")
         await ann.click("button:text('Approve these values')")
         await ann.said("Approved. Another person has to as well.")
@@ -111,7 +117,7 @@ def test_two_people_come_in_decide_and_one_goes(play, kit):
         assert await ann.locator("#own-new").count() == 0 or await ann.locator("#own-new").is_enabled()
 
         await owner.click('nav a[href="#decisions"]')
-        await owner.wait_for_selector("text=<b>ann</b> has; 1 more is needed.")
+        await owner.wait_for_selector("text=ann &amp; co has; 1 more is needed.")
         reason = owner.locator(".card textarea")
         await reason.fill("half a thought")
         for sign_in in world.gateway.console.persons.sign_ins._open.values():     # a quarter of an hour passes
@@ -131,9 +137,9 @@ def test_two_people_come_in_decide_and_one_goes(play, kit):
         assert (await worker.rows_until())[0]["args"]
 
         await owner.at("people")
-        await owner.click('summary[aria-label="Change <b>ann</b>"]')
-        owner.on("dialog", lambda dialog: dialog.accept("<b>ann</b>"))
-        await owner.click('[aria-label="Remove <b>ann</b>"]')
+        await owner.click('summary[aria-label="Change ann &amp; co"]')
+        owner.on("dialog", lambda dialog: dialog.accept("ann &amp; co"))
+        await owner.click('[aria-label="Remove ann &amp; co"]')
         await owner.said("Removed")
         await ann.at("decisions")
         await ann.wait_for_selector("form.sign")
@@ -229,7 +235,7 @@ def test_what_happened_can_be_read_proved_and_verified(play, kit):
         assert await page.locator("[role=treeitem]:visible").count() == 1 < rows
         await page.keyboard.press("Enter")
         assert await page.locator("[role=treeitem]:visible").count() == rows
-        assert "read by rulith.verified_calculation.read_input@1 from Source verified-calculation-local" in await page.inner_text(".proof")
+        assert "reported by rulith.verified_calculation.read_input@1 from the Source verified-calculation-local" in await page.inner_text(".proof")
         assert "1299 × 7 = 9093, exactly" in await page.inner_text(".proof")
         async with page.expect_download() as saved:
             await page.click("text=Save as a file")

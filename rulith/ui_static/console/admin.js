@@ -28,7 +28,7 @@ const DRAW = { capabilities, constitution: (admin, state, work, set, act) => con
 export function section(id, state, work, set, act) {
   if (state.problem) return [problem(state.problem.errorCode, state.problem.teaching)];
   if (!state.admin) return [h("p", { class: "quiet" }, "Loading…")];
-  return [work.once ? once(work.once, set) : null, DRAW[id](state.admin, state, work, set, act)].flat().filter(Boolean);
+  return [DRAW[id](state.admin, state, work, set, act)].flat().filter(Boolean);
 }
 
 /** A secret that is shown this one time. */
@@ -42,6 +42,13 @@ export function once(secret, set) {
     h("div", { class: "buttons" },
       h("button", { type: "button", onclick: (event) => { navigator.clipboard.writeText(text).then(() => { event.target.textContent = "Copied"; }, () => { event.target.textContent = "Select the text and copy it"; }); } }, "Copy these lines"),
       h("button", { type: "button", class: "primary", onclick: () => set({ once: null }) }, "I have kept it")));
+}
+
+/** Whether a secret that was shown once has done its work: its person came in, its Worker is on the line. */
+export function isUsed({ person, connection }, state) {
+  const worker = state.connections.find((row) => row.id === connection);
+  const invited = (state.people || []).find((row) => row.name === person);
+  return Boolean((worker && worker.line.state === "online") || (invited && invited.state === "active"));
 }
 
 export const short = (digest) => digest.replace("sha256:", "").slice(0, 12);
@@ -130,7 +137,7 @@ const TOOL = {
 function tools(admin, state, work, set, act) {
   const uses = new Map();
   for (const capability of admin.capabilities) for (const action of capability.actions || []) if (action.tool) uses.set(action.tool, [...(uses.get(action.tool) || []), action.id]);
-  return [h("p", { class: "intro" }, "A Tool runs only in the definition that you locked. Another definition under the same name has another digest and needs a new lock; what a lock covers is the entry of the Worker's Tool Manifest, not the bytes of the program it names."),
+  return [h("section", { "aria-labelledby": "tools" }, h("h2", { id: "tools" }, "Tools"), h("p", { class: "intro" }, "A Tool runs only in the definition that you locked. Another definition under the same name has another digest and needs a new lock; what a lock covers is the entry of the Worker's Tool Manifest, not the bytes of the program it names.")),
     admin.connections.map((connection) => {
       const draw = (row) => tool(row, connection, uses.get(row.id) || [], act);
       const first = connection.tools.filter((row) => uses.has(row.id) || row.state !== "offered");

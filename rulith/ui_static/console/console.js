@@ -1,5 +1,5 @@
 // The person's Console: one state, drawn whole. The token that proves a sign-in lives in this page's memory only.
-import { SECTIONS, once, section } from "./admin.js";
+import { SECTIONS, isUsed, once, section } from "./admin.js";
 import { access } from "./access.js";
 import { one } from "./cases.js";
 import { caseList, holds, ledger, receipts } from "./lists.js";
@@ -10,6 +10,7 @@ import { console_, h, only, problem } from "./views.js";
 
 const REFRESH_MS = 5000;
 const USED_UP = ["close-case", "hold-case", "lift-hold", "withdraw-call", "reconcile"];      // they use up the reason that was typed
+const OUTDATED = /_(as_shown|moved|mismatch|closed|expired|person)$|^unknown_|^not_/;      // what was shown is no more: it is read again
 const KEPT = "textarea, select, input:not([type=password]):not([type=file])";
 const [main, session, said, out, afresh, again, nav] = ["main", "session", "said", "sign-out", "afresh", "again", "sections"].map((id) => document.getElementById(id));
 let state = { passphraseSet: false, signedIn: false };
@@ -53,7 +54,8 @@ function shown() {
 function content() {
   const at = place();
   if (!state.signedIn) return ways(state, at.isInvited, act);
-  const secret = work.once && DRAWN_FROM[at.id] ? once(work.once, set) : null;
+  if (work.once && isUsed(work.once, state)) work.once = null;
+  const secret = work.once && work.once.place === at.id ? once(work.once, set) : null;
   if (at.id === "decisions") return console_(state, act);
   if (at.id === "cases") return oneCase(at) ? one(oneCase(at), state, work, set, act, ask) : caseList(shownCases(at), at.query, state);
   if (at.id === "unknown") return unknown({ agent: at.parts[0], ordinal: at.parts[1] }, state, work, set, act);
@@ -62,7 +64,7 @@ function content() {
   if (at.id === "ledger") return ledger(at.parts[0], at.query, state, work, set, ask);
   if (at.id === "access") return access(at, state, work, set, act, ask);
   if (at.id === "people") return [secret, people(state, work, set, act)];
-  return only(state, at.needs, section(at.id, state, work, set, act));
+  return [secret, only(state, at.needs, section(at.id, state, work, set, act))];
 }
 
 function drawSession() {
@@ -96,7 +98,7 @@ function draw(force = false, blank = []) {
 /** Change what the person has begun, and draw; fields named in `blank` lose what was typed; `again` reads it anew. */
 function set(changes, blank = [], again = false) {
   const leaves = "source" in changes && changes.source !== work.source;      // another Source, another form
-  work = { ...work, ...changes };
+  work = { ...work, ...changes, ...(changes.once ? { once: { ...changes.once, place: place().id } } : {}) };
   draw(true, leaves ? [...main.querySelectorAll(KEPT)].map((el) => el.id) : blank);
   if (again) load();
 }
@@ -130,6 +132,7 @@ async function act(route, body, words = "") {
     return answer;
   }
   if (answer.errorCode === "sign_in_required" && state.signedIn) { ask("state"); return openAgain(); }
+  if (state.signedIn && OUTDATED.test(answer.errorCode)) await load();
   return refused(answer);
 }
 

@@ -42,7 +42,7 @@ const rolePicker = (id, label, chosen, props = {}) => h("div", {}, h("label", { 
 const isMeant = (loss, name) => window.prompt(`${loss}\nType the name to go on:\n${name}`) === name;
 
 /** The code that is shown this one time. */
-const told = ({ result }) => ({ title: `Code for ${result.name}`, words: "It is shown this one time; only its hash is kept here. Give it to this person alone, by a way that you trust:",
+const told = ({ result }) => ({ person: result.name, title: `Code for ${result.name}`, words: "It is shown this one time; only its hash is kept here. Give it to this person alone, by a way that you trust:",
   lines: [`Console     ${window.location.origin}/console/#invitation`, `Name        ${result.name}`, `Code        ${result.code}`],
   note: `It works once, for the role ${result.role}, until ${new Date(result.expiresAt).toLocaleString([], { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" })}. The person chooses their own passphrase.` });
 

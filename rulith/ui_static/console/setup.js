@@ -132,7 +132,7 @@ export function agents(admin, state, work, set, act) {
 const workerLines = (id, key, admin) => [`export RULITH_CONNECTION=${id}`, `export RULITH_CONNECTION_KEY=${key}`, `export RULITH_WORK_URL=${admin.gatewayUrl}/work`, "python3 rulith.pyz worker"];
 
 function keyLines(result, admin) {
-  return { title: `Key of ${result.name}`, words: "It is shown this one time. Run a Worker with it in the folder that holds your worker-tools.json:", lines: workerLines(result.id, result.key, admin),
+  return { connection: result.id, title: `Key of ${result.name}`, words: "It is shown this one time. Run a Worker with it in the folder that holds your worker-tools.json:", lines: workerLines(result.id, result.key, admin),
     note: result.warning || (result.profile ? `The profile ${result.profile} of this home has it already; start its Worker again.` : "On Windows use set instead of export. Nothing but these three variables is needed.") };
 }
 
