@@ -307,9 +307,9 @@ def _operation(request: Request) -> dict:
             return worker_hop.read_operation(body)
     except Refused as refusal:
         raise Malformed(refusal.teaching) from None
-
-
     raise Refused("fence_control_requires_no_connection", verb=asked["kind"])
+
+
 def _check_header_identity(request: Request, operation: dict) -> None:
     """The header pair must say exactly what the body says; neither is trusted alone."""
     try:
