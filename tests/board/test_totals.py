@@ -365,11 +365,11 @@ def test_another_release_takes_its_totals_with_it(book):
 BROKEN = [
     (lambda rows: rows[1].update(kind="median"), "aggregates[1].kind"),
     (lambda rows: rows[1].update(surprise=1), "aggregates[1].surprise"),
-    (lambda rows: rows[1].pop("into"), "aggregates[1]"),
+    (lambda rows: rows[1].pop("into"), "aggregates[1].into"),
     (lambda rows: rows[1]["source"].update(predicate="lines"), "aggregates[1].source.predicate"),
     (lambda rows: rows[1]["source"].update(predicate="case_key"), "aggregates[1].source.predicate"),
     (lambda rows: rows[1]["source"].update(valueArg="kind"), "aggregates[1].source.valueArg"),
-    (lambda rows: rows[1]["source"].pop("valueArg"), "aggregates[1].source"),
+    (lambda rows: rows[1]["source"].pop("valueArg"), "aggregates[1].source.valueArg"),
     (lambda rows: rows[1]["into"].update(valueArg="order"), "aggregates[1].into.valueArg"),
     (lambda rows: rows[1].update(group_by="line"), "aggregates[1].into.predicate"),
     (lambda rows: rows[1].update(group_by="nothing"), "aggregates[1].group_by"),
