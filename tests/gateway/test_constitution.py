@@ -107,7 +107,7 @@ def test_a_broken_file_comes_back_with_lines(play, kit):
         assert told[0]["place"] == "the file"
         assert (await world.local("constitution")).json()["errorCode"] == "constitution_not_installed"
 
-    play(story)
+    play(story, holdMs=15_000)
 
 
 @pytest.mark.parametrize("code", ["constitution_not_as_shown", "constitution_moved", "constitution_installed_already", "constitution_version_taken",
@@ -132,7 +132,7 @@ def test_what_is_not_what_was_shown_is_not_installed(play, kit, code):
         assert world.gateway.authority.registry.constitution["digest"] == held
         assert sum(1 for _ in world.gateway.authority.ledger.rows()) == rows
 
-    play(story)
+    play(story, holdMs=15_000)
 
 
 def test_it_holds_after_a_restart_and_for_an_agent_that_comes_later(play, kit):
@@ -168,7 +168,7 @@ def test_a_decision_that_only_the_constitution_asks_for_holds_the_call(play, kit
         assert (await owner.approve())["result"]["state"] == "approved"
         assert [row["tool"] for row in await worker.rows()] == [WRITE]
 
-    play(story, pollHoldMs=100, holdMs=100)
+    play(story, pollHoldMs=100, holdMs=2_500)
 
 
 @pytest.mark.parametrize("change", ["forbidden", "more people", "another kind"])
@@ -187,7 +187,7 @@ def test_what_was_approved_is_judged_again_before_it_is_dispatched(play, kit, ch
         state = (await host.call("QueryBoard"))["operations"][0]
         assert state["state"] == "refused" and "Constitution" in json.dumps(state)
 
-    play(story, pollHoldMs=100, holdMs=100)
+    play(story, pollHoldMs=100, holdMs=2_500)
 
 
 def test_what_was_offered_is_not_claimed_under_a_constitution_that_forbids_it(play, kit):
@@ -203,7 +203,7 @@ def test_what_was_offered_is_not_claimed_under_a_constitution_that_forbids_it(pl
         state = (await host.call("QueryBoard"))["operations"][0]
         assert state["state"] == "refused" and "not today" in json.dumps(state)
 
-    play(story, pollHoldMs=100, holdMs=100)
+    play(story, pollHoldMs=100, holdMs=2_500)
 
 
 def test_what_was_offered_before_a_harmless_change_is_claimed(play, kit):
@@ -215,7 +215,7 @@ def test_what_was_offered_before_a_harmless_change_is_claimed(play, kit):
         await owner.in_force(rule("forbidden", "no", action="acme.other"))
         assert (await worker.claim(row))["accepted"] and (await worker.claim(row))["accepted"]
 
-    play(story, pollHoldMs=100, holdMs=100)
+    play(story, pollHoldMs=100, holdMs=2_500)
 
 
 def test_a_change_that_asks_for_nothing_more_lets_the_approved_call_go(play, kit):
@@ -228,7 +228,7 @@ def test_a_change_that_asks_for_nothing_more_lets_the_approved_call_go(play, kit
         await owner.in_force(rule("needs_decision", "look", kind="write"), rule("forbidden", "no", name="other", action="acme.other"), version="2.0.0")
         assert [row["tool"] for row in await worker.rows()] == [WRITE]
 
-    play(story, pollHoldMs=100, holdMs=100)
+    play(story, pollHoldMs=100, holdMs=2_500)
 
 
 def test_no_agent_and_no_worker_reaches_the_installing_route(play, kit):
