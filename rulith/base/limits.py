@@ -101,6 +101,8 @@ SHOWN_BYTES_MAX = 32_768         # of one call's input or answer on the page
 
 # The Agent
 DRIVER_STEPS_MAX = 200           # Actions one run of the board driver applies
+PRICE_ROWS_MAX = 1_000           # of a price table
+BUDGET_LOCK_WAIT_S = 5.0         # for another run that changes the same budget file, which takes milliseconds
 STORE_WAIT_S = 30.0              # for a gateway that cannot commit: room to free some disk, and no run hangs on it
 
 # The reasoning board

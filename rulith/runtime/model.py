@@ -18,6 +18,7 @@ from rulith.dialects import anthropic, emulated, openai
 from rulith.dialects.endpoint import ANTHROPIC
 from rulith.dialects.transcript import CallIds, Entry, Reply
 from rulith.net.client import ClientResponse, HttpClient, NetFailed
+from rulith.runtime.budget import Hold, Meter, Unlimited
 from rulith.runtime.events import Sink
 from rulith.runtime.settings import ModelSettings
 from rulith.runtime.surface import Tool, flat
@@ -27,8 +28,11 @@ SAID_CHARS_MAX = 300
 
 
 class ModelClient:
-    def __init__(self, http: HttpClient, settings: ModelSettings, *, clock: Clock, emit: Sink) -> None:
+    """`meter` is asked before each request and told what it used."""
+
+    def __init__(self, http: HttpClient, settings: ModelSettings, *, clock: Clock, emit: Sink, meter: Meter = Unlimited()) -> None:
         self._http = http
+        self._meter = meter
         self._settings = settings
         self._clock = clock
         self._emit = emit
@@ -38,7 +42,7 @@ class ModelClient:
     async def ask(self, system: str, entries: Sequence[Entry], tools: Sequence[Tool], ids: CallIds) -> Reply:
         """The model's reply to `entries`.
 
-        Raises Refused: model_unreachable, model_refused, model_reply_unreadable.
+        Raises Refused: model_unreachable, model_refused, model_reply_unreadable, and what the meter refuses.
         """
         rows = [tool.row() for tool in tools]
         answer = await self._send(system, entries, rows)
@@ -60,19 +64,26 @@ class ModelClient:
             model=settings.model, max_tokens=settings.max_tokens, system=system, entries=entries, tools=rows,
             thinking=settings.thinking), ensure_ascii=False).encode("utf-8", "replace")
         began_s = self._clock.monotonic_s()
+        held = self._meter.reserve(settings.model, settings.endpoint.shown, len(body), settings.max_tokens)
         try:
             answer = await self._http.request("POST", settings.endpoint.url, settings.endpoint.headers(settings.key), body,
                                               timeout_s=MODEL_TIMEOUT_S)
         except NetFailed as failed:
+            if not failed.sent:
+                self._meter.release(held)
             raise Refused("model_unreachable", address=settings.endpoint.shown, problem=failed.detail) from None
-        self._tell_usage(answer, len(body), len(entries), began_s)
+        if 400 <= answer.status < 500:
+            self._meter.release(held)            # refused whole: nobody charges for that
+        self._tell_usage(answer, len(body), len(entries), began_s, held)
         return answer
 
-    def _tell_usage(self, answer: ClientResponse, request_bytes: int, messages: int, began_s: float) -> None:
+    def _tell_usage(self, answer: ClientResponse, request_bytes: int, messages: int, began_s: float, held: Hold) -> None:
         try:
             usage = self._wire.read_usage(answer.body)
         except Refused:
             return
+        if answer.status < 400:
+            self._meter.settle(held, usage)
         fields = {"inputTokens": usage.input_tokens, "outputTokens": usage.output_tokens,
                   "cachedInputTokens": usage.cached_input_tokens, "uncachedInputTokens": usage.uncached_input_tokens}
         self._emit("model-usage", durationMs=round((self._clock.monotonic_s() - began_s) * 1000), httpStatus=answer.status,

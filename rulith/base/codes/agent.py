@@ -48,6 +48,14 @@ CODES: dict[str, tuple[str, str]] = {
                       "Check the model's name, its key and its limits."),
     "model_unreachable": ("The model service at {address} cannot be reached: {problem}.",
                           "Check the address and the network, then run again."),
+    # Budgets
+    "budget_spent": ("The budget of {cap} {what} per {per} does not allow another call to the model: {used} used, and it may need {need}.",
+                     "Raise the budget, or wait for the next {per}."),
+    "price_unknown": ("The price of the model {model!r} is not known: {problem}.",
+                      "Give RULITH_PRICES a table with its row (zeros for a model that costs nothing), or set no money cap."),
+    "prices_refused": ("The price table {path} cannot be used: {problem}.", "Correct it; docs/agent.md shows one."),
+    "budget_unusable": ("What was used of the budget cannot be read from {path}: {problem}.",
+                        "Correct it; removing the file begins the period anew."),
     # The gateway
     "token_missing": ("No Agent token: RULITH_TOKEN is not set.", "Set it, or run with a profile of this home."),
     "plain_http_refused": (
