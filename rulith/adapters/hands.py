@@ -6,7 +6,7 @@ and a row for it is refused by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,7 +28,7 @@ class Runnable(Protocol):
 
 
 def is_built(tool: Tool) -> bool:
-    return tool.adapter == "run" or (tool.adapter == "workspace" and tool.entry in BUILT)
+    return tool.adapter in _COMPILERS and (tool.adapter != "workspace" or tool.entry in BUILT)
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,11 @@ class Hands:
         if not is_built(tool):
             what = f"The workspace Tool {tool.entry}" if tool.adapter == "workspace" else f"The {tool.adapter} adapter"
             raise Refused("not_built", what=what, instead="Use a run Tool, or list, read_text or read_json.")
-        if tool.adapter == "run":
-            return compile_program(call, self.territory, self.ambient, self.run_timeout_s)
-        return compile_look(call, self.territory)
+        return _COMPILERS[tool.adapter](call, self)
+
+
+# How each adapter that is built judges a call before its claim.
+_COMPILERS: Mapping[str, Callable[[Call, Hands], Runnable]] = {
+    "run": lambda call, hands: compile_program(call, hands.territory, hands.ambient, hands.run_timeout_s),
+    "workspace": lambda call, hands: compile_look(call, hands.territory),
+}
