@@ -90,13 +90,16 @@ class _Channel:
 
 
 class ClientStream:
-    """An answer whose body is read piece by piece; iterate it once."""
+    """An answer whose body is read piece by piece; iterate it once.
+
+    idle_s   how long the next piece may take; may be set anew before each one
+    """
 
     def __init__(self, exchange: _Exchange, idle_s: float | None) -> None:
         self.status = exchange.status
         self.headers = exchange.headers
+        self.idle_s = idle_s
         self._exchange = exchange
-        self._idle_s = idle_s
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._chunks()
@@ -104,7 +107,7 @@ class ClientStream:
     async def _chunks(self) -> AsyncIterator[bytes]:
         """The body's pieces. Raises NetFailed(sent=True) when it is cut or silent for longer than idle_s."""
         while True:
-            self._exchange.arm(self._idle_s)
+            self._exchange.arm(self.idle_s)
             chunk = await self._exchange.next_data()
             self._exchange.disarm()
             if chunk is None:

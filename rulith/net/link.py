@@ -166,10 +166,24 @@ async def open_link(host: str, port: int, *, tls: ssl.SSLContext | None = None, 
     timeout_s       for the whole of it: resolution, connection, TLS
     Raises LinkFailed. Nothing has been sent to anybody but a TLS greeting when it does.
     """
+    opening = asyncio.ensure_future(_open(host, port, tls, allow_address))
     try:
-        return await asyncio.wait_for(_open(host, port, tls, allow_address), timeout_s)
-    except asyncio.TimeoutError:
-        raise LinkFailed("connect", f"no connection to {host} port {port} within {timeout_s:g} s") from None
+        await asyncio.wait([opening], timeout=timeout_s)      # not wait_for: before 3.12 it may forget a cancellation
+    except asyncio.CancelledError:
+        opening.cancel()
+        opening.add_done_callback(_unwanted)
+        raise
+    if opening.done():
+        return opening.result()
+    opening.cancel()
+    opening.add_done_callback(_unwanted)
+    raise LinkFailed("connect", f"no connection to {host} port {port} within {timeout_s:g} s")
+
+
+def _unwanted(opening: asyncio.Future[Link]) -> None:
+    """Nobody waits for this link any more."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().abort()
 
 
 async def _open(host: str, port: int, tls: ssl.SSLContext | None, allow_address: Callable[[str], bool] | None) -> Link:

@@ -311,7 +311,11 @@ class _Patience:
 
 
 async def _verdict(reader: ReplyReader, answer: ClientStream, patience: _Patience) -> Verdict:
-    """Feed the reader until it knows; a stream may stay open behind the verdict."""
+    """Feed the reader until it knows; a stream may stay open behind the verdict.
+
+    The link keeps the time: `asyncio.wait_for` before Python 3.12 forgets a cancellation that
+    comes together with the awaited bytes, and an Agent told to end would go on.
+    """
     events = reader.start(answer.status, answer.headers)
     chunks = answer.__aiter__()
     while True:
@@ -319,8 +323,9 @@ async def _verdict(reader: ReplyReader, answer: ClientStream, patience: _Patienc
             if not isinstance(event, Progress):
                 return event
             patience.prolong(event)
+        answer.idle_s = patience.left_s()
         try:
-            events = reader.receive(await asyncio.wait_for(chunks.__anext__(), patience.left_s()))
+            events = reader.receive(await chunks.__anext__())
         except StopAsyncIteration:
             events = reader.finish()
 

@@ -424,6 +424,38 @@ def test_ending_the_wait_sends_no_cancellation(line_to, in_loop):
     assert "notifications/cancelled" not in in_loop(whole())
 
 
+@pytest.mark.parametrize("turns", range(6))
+def test_a_call_is_ended_though_its_answer_arrives_in_the_same_moment(in_loop, turns):
+    """Past bug: on Python 3.10 and 3.11 `wait_for` forgot such a cancellation, and an orphaned Agent kept its lock."""
+    from rulith.base.clock import SystemClock
+    from rulith.runtime.session import _Patience, _verdict
+    from rulith.wire.mcp_client import ReplyReader
+
+    class Stream:
+        status, headers, idle_s = 200, {"content-type": "text/event-stream"}, None
+
+        def __init__(self) -> None:
+            self.arrives = asyncio.get_running_loop().create_future()
+
+        async def __aiter__(self):
+            yield await self.arrives
+            await asyncio.Event().wait()
+
+    async def whole():
+        stream = Stream()
+        waiting = asyncio.ensure_future(_verdict(ReplyReader("u", None), stream, _Patience(SystemClock(), 5.0, 5.0, lambda: None)))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        stream.arrives.set_result(b": warm\n\n")
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(waiting, 2)
+
+    in_loop(whole())
+
+
 # --- a cut stream is gone on with
 
 
