@@ -60,6 +60,21 @@ INLINE_BYTES_MAX = 65_536        # a receipt's result, reason and facts together
 OBJECT_BYTES_MAX = 8 * 2**20     # a result that leaves as an object; stated to the Worker, none is taken yet
 OBJECTS_BYTES_MAX = 256 * 2**20
 OBJECT_RETENTION_MS = 86_400_000
+ARTIFACTS_KEPT = 256             # references of one Agent; the oldest give way
+
+# Materials
+CHUNK_BYTES = 65_536             # one piece of a kept object, checked by a digest of its own
+MATERIAL_BYTES_MAX = 8 * 2**20   # one added file
+MATERIALS_MAX = 2_000            # kept objects of one profile; adding the next is refused
+KEPT_BYTES_MAX = 32 * 2**20      # one result that is kept here and told by reference
+MATERIAL_NAME_CHARS_MAX = 255
+ATTACHMENTS_MAX = 8              # files of one message
+WINDOW_CHUNKS_MAX = 17           # of one delivery: 1 MiB that begins inside a chunk
+WINDOW_BYTES_MAX = 1 * 2**20     # of one local read
+DELIVERY_S = 20.0                # for a Worker to bring the chunks of one read
+DELIVERIES_WAITING_MAX = 32      # of one Connection
+TICKET_S = 15.0                  # a local read is claimed within this
+TICKETS_MAX = 1_024              # unclaimed ones of one gateway
 
 # Agent surface
 HOLD_BOUND_S = 50.0
@@ -101,6 +116,10 @@ SHOWN_BYTES_MAX = 32_768         # of one call's input or answer on the page
 
 # The Agent
 DRIVER_STEPS_MAX = 200           # Actions one run of the board driver applies
+HISTORY_FILE_BYTES_MAX = 32 * 2**20      # one saved turn
+HISTORY_ACTIVE_TURNS_MAX = 1_000         # in conversations that are not archived
+HISTORY_ACTIVE_BYTES_MAX = 256 * 2**20
+HISTORY_RESERVED_BYTES = 8 * 2**20       # kept free for each turn that has not ended, so that its end can be saved
 PRICE_ROWS_MAX = 1_000           # of a price table
 BUDGET_LOCK_WAIT_S = 5.0         # for another run that changes the same budget file, which takes milliseconds
 STORE_WAIT_S = 30.0              # for a gateway that cannot commit: room to free some disk, and no run hangs on it

@@ -48,6 +48,11 @@ CODES: dict[str, tuple[str, str]] = {
                       "Check the model's name, its key and its limits."),
     "model_unreachable": ("The model service at {address} cannot be reached: {problem}.",
                           "Check the address and the network, then run again."),
+    # Saved conversations
+    "history_unusable": ("The saved conversations cannot be used: {path}: {problem}.",
+                         "Nothing was changed. Put the file right from a copy, or move the folder away to begin without it."),
+    "history_full": ("No more can be saved: the limits are {turns} turns and {megabytes} MiB of conversations that are not archived.",
+                     "Archive conversations that are over; nothing is deleted by that."),
     # Budgets
     "budget_spent": ("The budget of {cap} {what} per {per} does not allow another call to the model: {used} used, and it may need {need}.",
                      "Raise the budget, or wait for the next {per}."),
