@@ -83,14 +83,15 @@ NAMED = {
         name: name for name in (
             "stripEntry", "strip", "stateEntry", "stateForm", "hostMetadata", "progressMeta", "view", "actionRow",
             "acceptedResult", "refusedResult", "preExecutionRefusal", "heldCallResult", "queryBoardResult",
-            "actionOutcome", "artifactWindow", "toolResult",
+            "actionOutcome", "artifactWindow", "artifactResult", "artifactTicketResult", "toolResult",
         )
     },
     "worker": {
         name: name for name in (
             "lease", "leasePolicy", "descriptor", "poll", "claimWork", "reportWork", "renewLease", "releaseLease",
             "toolSpec", "sourceUpload", "artifactPolicy", "verificationRow", "evidenceRow", "reviewRow",
-            "grantPayload", "fact", "pollAnswer", "refusal", "sourceList",
+            "grantPayload", "fact", "pollAnswer", "refusal", "sourceList", "materialRegister", "materialRegistered", "materialPoll",
+            "materialDelivery", "materialResult", "materialClaim", "materialClaimed",
         )
     } | {"actionRow": "workerActionRow"},
     "capability": {"capability": "capability"},

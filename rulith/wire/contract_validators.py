@@ -6,8 +6,10 @@ import re
 from rulith.wire.validation import Invalid, is_integer, is_number, listed
 
 PATTERNS = {
+    '^(?!\\.{1,2}$)[A-Za-z0-9_.-]{1,128}$': re.compile('^(?!\\.{1,2}$)[A-Za-z0-9_.-]{1,128}$', re.ASCII).fullmatch,
     '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]+)?Z$': re.compile('^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]+)?Z$', re.ASCII).fullmatch,
     '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$': re.compile('^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$', re.ASCII).fullmatch,
+    '^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$': re.compile('^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$', re.ASCII).fullmatch,
     '^[a-f0-9]{64}$': re.compile('^[a-f0-9]{64}$', re.ASCII).fullmatch,
     '^[a-z][a-z0-9_-]{1,63}$': re.compile('^[a-z][a-z0-9_-]{1,63}$', re.ASCII).fullmatch,
     '^[a-z][a-z0-9_.-]{1,95}@[1-9][0-9]*$': re.compile('^[a-z][a-z0-9_.-]{1,95}@[1-9][0-9]*$', re.ASCII).fullmatch,
@@ -16,6 +18,10 @@ PATTERNS = {
     '^\\$[A-Za-z0-9_]+$': re.compile('^\\$[A-Za-z0-9_]+$', re.ASCII).fullmatch,
     '^art_[a-f0-9]{32}$': re.compile('^art_[a-f0-9]{32}$', re.ASCII).fullmatch,
     '^history:[a-f0-9]{64}$': re.compile('^history:[a-f0-9]{64}$', re.ASCII).fullmatch,
+    '^https?://[!-~]+$': re.compile('^https?://[!-~]+$', re.ASCII).fullmatch,
+    '^mat_[a-f0-9]{32}$': re.compile('^mat_[a-f0-9]{32}$', re.ASCII).fullmatch,
+    '^mdr_[a-f0-9]{32}$': re.compile('^mdr_[a-f0-9]{32}$', re.ASCII).fullmatch,
+    '^mlt_[A-Za-z0-9_-]{43}$': re.compile('^mlt_[A-Za-z0-9_-]{43}$', re.ASCII).fullmatch,
     '^sha256:[a-f0-9]{16}$': re.compile('^sha256:[a-f0-9]{16}$', re.ASCII).fullmatch,
     '^sha256:[a-f0-9]{64}$': re.compile('^sha256:[a-f0-9]{64}$', re.ASCII).fullmatch,
     '^tool:[a-z][a-z0-9_.-]{1,95}@[1-9][0-9]*$': re.compile('^tool:[a-z][a-z0-9_.-]{1,95}@[1-9][0-9]*$', re.ASCII).fullmatch,
@@ -975,8 +981,124 @@ def worker___definitions_actionrow(data, at="data"):
    data_keys.pop("artifactPolicy")
    data__artifactPolicy = data["artifactPolicy"]
    worker___definitions_artifactpolicy(data__artifactPolicy, at + ".artifactPolicy")
+  if "completionRequirement" in data_keys:
+   data_keys.pop("completionRequirement")
+   data__completionRequirement = data["completionRequirement"]
+   if not (isinstance(data__completionRequirement, dict)):
+    raise Invalid(at + ".completionRequirement", "must be object")
+   data__completionRequirement_is_dict = isinstance(data__completionRequirement, dict)
+   if data__completionRequirement_is_dict:
+    data__completionRequirement__missing_keys = set(['stage']) - data__completionRequirement.keys()
+    if data__completionRequirement__missing_keys:
+     raise Invalid(at + ".completionRequirement", "must contain " + listed(data__completionRequirement__missing_keys))
+    data__completionRequirement_keys = dict(data__completionRequirement)
+    if "stage" in data__completionRequirement_keys:
+     data__completionRequirement_keys.pop("stage")
+     data__completionRequirement__stage = data__completionRequirement["stage"]
+     if not (isinstance(data__completionRequirement__stage, str)):
+      raise Invalid(at + ".completionRequirement.stage", "must be string")
+     if not (isinstance(data__completionRequirement__stage, str) and data__completionRequirement__stage == 'terminal'):
+      raise Invalid(at + ".completionRequirement.stage", "must be same as const definition: terminal")
+    if data__completionRequirement_keys:
+     raise Invalid(at + ".completionRequirement", "must not contain " + listed(data__completionRequirement_keys))
+  if "materialInput" in data_keys:
+   data_keys.pop("materialInput")
+   data__materialInput = data["materialInput"]
+   if not (isinstance(data__materialInput, dict)):
+    raise Invalid(at + ".materialInput", "must be object")
+   data__materialInput_is_dict = isinstance(data__materialInput, dict)
+   if data__materialInput_is_dict:
+    data__materialInput__missing_keys = set(['selector', 'digest', 'custodyId', 'totalBytes', 'deviceId', 'bindingDigest']) - data__materialInput.keys()
+    if data__materialInput__missing_keys:
+     raise Invalid(at + ".materialInput", "must contain " + listed(data__materialInput__missing_keys))
+    data__materialInput_keys = dict(data__materialInput)
+    if "selector" in data__materialInput_keys:
+     data__materialInput_keys.pop("selector")
+     data__materialInput__selector = data__materialInput["selector"]
+     if not (isinstance(data__materialInput__selector, str)):
+      raise Invalid(at + ".materialInput.selector", "must be string")
+     if isinstance(data__materialInput__selector, str):
+      if not PATTERNS['^mat_[a-f0-9]{32}$'](data__materialInput__selector):
+       raise Invalid(at + ".materialInput.selector", "must match pattern ^mat_[a-f0-9]{32}$")
+    if "digest" in data__materialInput_keys:
+     data__materialInput_keys.pop("digest")
+     data__materialInput__digest = data__materialInput["digest"]
+     worker___definitions_digest(data__materialInput__digest, at + ".materialInput.digest")
+    if "custodyId" in data__materialInput_keys:
+     data__materialInput_keys.pop("custodyId")
+     data__materialInput__custodyId = data__materialInput["custodyId"]
+     if not (isinstance(data__materialInput__custodyId, str)):
+      raise Invalid(at + ".materialInput.custodyId", "must be string")
+     if isinstance(data__materialInput__custodyId, str):
+      if not PATTERNS['^(?!\\.{1,2}$)[A-Za-z0-9_.-]{1,128}$'](data__materialInput__custodyId):
+       raise Invalid(at + ".materialInput.custodyId", "must match pattern ^(?!\\.{1,2}$)[A-Za-z0-9_.-]{1,128}$")
+    if "totalBytes" in data__materialInput_keys:
+     data__materialInput_keys.pop("totalBytes")
+     data__materialInput__totalBytes = data__materialInput["totalBytes"]
+     if not (is_integer(data__materialInput__totalBytes)):
+      raise Invalid(at + ".materialInput.totalBytes", "must be integer within ±9007199254740991")
+     if isinstance(data__materialInput__totalBytes, (int, float)) and not isinstance(data__materialInput__totalBytes, bool):
+      if data__materialInput__totalBytes < 1:
+       raise Invalid(at + ".materialInput.totalBytes", "must be bigger than or equal to 1")
+      if data__materialInput__totalBytes > 8388608:
+       raise Invalid(at + ".materialInput.totalBytes", "must be smaller than or equal to 8388608")
+    if "deviceId" in data__materialInput_keys:
+     data__materialInput_keys.pop("deviceId")
+     data__materialInput__deviceId = data__materialInput["deviceId"]
+     worker___definitions_name(data__materialInput__deviceId, at + ".materialInput.deviceId")
+    if "bindingDigest" in data__materialInput_keys:
+     data__materialInput_keys.pop("bindingDigest")
+     data__materialInput__bindingDigest = data__materialInput["bindingDigest"]
+     worker___definitions_digest(data__materialInput__bindingDigest, at + ".materialInput.bindingDigest")
+    if data__materialInput_keys:
+     raise Invalid(at + ".materialInput", "must not contain " + listed(data__materialInput_keys))
+  if "sourceBinding" in data_keys:
+   data_keys.pop("sourceBinding")
+   data__sourceBinding = data["sourceBinding"]
+   if not (isinstance(data__sourceBinding, dict)):
+    raise Invalid(at + ".sourceBinding", "must be object")
+   data__sourceBinding_is_dict = isinstance(data__sourceBinding, dict)
+   if data__sourceBinding_is_dict:
+    data__sourceBinding__missing_keys = set(['version', 'sourceRecordId', 'connectionId', 'access']) - data__sourceBinding.keys()
+    if data__sourceBinding__missing_keys:
+     raise Invalid(at + ".sourceBinding", "must contain " + listed(data__sourceBinding__missing_keys))
+    data__sourceBinding_keys = dict(data__sourceBinding)
+    if "version" in data__sourceBinding_keys:
+     data__sourceBinding_keys.pop("version")
+     data__sourceBinding__version = data__sourceBinding["version"]
+     if not (isinstance(data__sourceBinding__version, str)):
+      raise Invalid(at + ".sourceBinding.version", "must be string")
+     if not (isinstance(data__sourceBinding__version, str) and data__sourceBinding__version == 'rulith-http-source-binding/1'):
+      raise Invalid(at + ".sourceBinding.version", "must be same as const definition: rulith-http-source-binding/1")
+    if "sourceRecordId" in data__sourceBinding_keys:
+     data__sourceBinding_keys.pop("sourceRecordId")
+     data__sourceBinding__sourceRecordId = data__sourceBinding["sourceRecordId"]
+     worker___definitions_name(data__sourceBinding__sourceRecordId, at + ".sourceBinding.sourceRecordId")
+    if "connectionId" in data__sourceBinding_keys:
+     data__sourceBinding_keys.pop("connectionId")
+     data__sourceBinding__connectionId = data__sourceBinding["connectionId"]
+     worker___definitions_name(data__sourceBinding__connectionId, at + ".sourceBinding.connectionId")
+    if "access" in data__sourceBinding_keys:
+     data__sourceBinding_keys.pop("access")
+     data__sourceBinding__access = data__sourceBinding["access"]
+     if not (isinstance(data__sourceBinding__access, str)):
+      raise Invalid(at + ".sourceBinding.access", "must be string")
+     if isinstance(data__sourceBinding__access, str):
+      if not PATTERNS['^https?://[!-~]+$'](data__sourceBinding__access):
+       raise Invalid(at + ".sourceBinding.access", "must match pattern ^https?://[!-~]+$")
+    if data__sourceBinding_keys:
+     raise Invalid(at + ".sourceBinding", "must not contain " + listed(data__sourceBinding_keys))
   if data_keys:
    raise Invalid(at, "must not contain " + listed(data_keys))
+ return data
+
+
+def worker___definitions_digest(data, at="data"):
+ if not (isinstance(data, str)):
+  raise Invalid(at, "must be string")
+ if isinstance(data, str):
+  if not PATTERNS['^sha256:[a-f0-9]{64}$'](data):
+   raise Invalid(at, "must match pattern ^sha256:[a-f0-9]{64}$")
  return data
 
 
@@ -996,6 +1118,702 @@ def worker___definitions_name(data, at="data"):
   data_len = len(data)
   if data_len < 1:
    raise Invalid(at, "must be longer than or equal to 1 characters")
+ return data
+
+
+def worker___definitions_materialclaimed(data, at="data"):
+ if not (isinstance(data, dict)):
+  raise Invalid(at, "must be object")
+ data_is_dict = isinstance(data, dict)
+ if data_is_dict:
+  data__missing_keys = set(['protocol', 'ref', 'custodyId', 'mediaType', 'encoding', 'totalBytes', 'digest', 'chunkBytes', 'firstChunk', 'chunkDigests', 'offset', 'maximumLength', 'trimming', 'modelDisclosure']) - data.keys()
+  if data__missing_keys:
+   raise Invalid(at, "must contain " + listed(data__missing_keys))
+  data_keys = dict(data)
+  if "protocol" in data_keys:
+   data_keys.pop("protocol")
+   data__protocol = data["protocol"]
+   worker___definitions_materialprotocol(data__protocol, at + ".protocol")
+  if "ref" in data_keys:
+   data_keys.pop("ref")
+   data__ref = data["ref"]
+   worker___definitions_artifactref(data__ref, at + ".ref")
+  if "custodyId" in data_keys:
+   data_keys.pop("custodyId")
+   data__custodyId = data["custodyId"]
+   worker___definitions_custodyid(data__custodyId, at + ".custodyId")
+  if "mediaType" in data_keys:
+   data_keys.pop("mediaType")
+   data__mediaType = data["mediaType"]
+   if not (isinstance(data__mediaType, str)):
+    raise Invalid(at + ".mediaType", "must be string")
+   if isinstance(data__mediaType, str):
+    data__mediaType_len = len(data__mediaType)
+    if data__mediaType_len < 1:
+     raise Invalid(at + ".mediaType", "must be longer than or equal to 1 characters")
+  if "encoding" in data_keys:
+   data_keys.pop("encoding")
+   data__encoding = data["encoding"]
+   worker___definitions_encoding(data__encoding, at + ".encoding")
+  if "totalBytes" in data_keys:
+   data_keys.pop("totalBytes")
+   data__totalBytes = data["totalBytes"]
+   worker___definitions_count(data__totalBytes, at + ".totalBytes")
+  if "digest" in data_keys:
+   data_keys.pop("digest")
+   data__digest = data["digest"]
+   worker___definitions_digest(data__digest, at + ".digest")
+  if "chunkBytes" in data_keys:
+   data_keys.pop("chunkBytes")
+   data__chunkBytes = data["chunkBytes"]
+   if not (is_integer(data__chunkBytes)):
+    raise Invalid(at + ".chunkBytes", "must be integer within ±9007199254740991")
+   if not (isinstance(data__chunkBytes, (int, float)) and not isinstance(data__chunkBytes, bool) and data__chunkBytes == 65536):
+    raise Invalid(at + ".chunkBytes", "must be same as const definition: 65536")
+  if "firstChunk" in data_keys:
+   data_keys.pop("firstChunk")
+   data__firstChunk = data["firstChunk"]
+   if not (is_integer(data__firstChunk)):
+    raise Invalid(at + ".firstChunk", "must be integer within ±9007199254740991")
+   if isinstance(data__firstChunk, (int, float)) and not isinstance(data__firstChunk, bool):
+    if data__firstChunk < 0:
+     raise Invalid(at + ".firstChunk", "must be bigger than or equal to 0")
+    if data__firstChunk > 16383:
+     raise Invalid(at + ".firstChunk", "must be smaller than or equal to 16383")
+  if "chunkDigests" in data_keys:
+   data_keys.pop("chunkDigests")
+   data__chunkDigests = data["chunkDigests"]
+   if not (isinstance(data__chunkDigests, list)):
+    raise Invalid(at + ".chunkDigests", "must be array")
+   data__chunkDigests_is_list = isinstance(data__chunkDigests, (list, tuple))
+   if data__chunkDigests_is_list:
+    data__chunkDigests_len = len(data__chunkDigests)
+    if data__chunkDigests_len < 1:
+     raise Invalid(at + ".chunkDigests", "must contain at least 1 items")
+    if data__chunkDigests_len > 17:
+     raise Invalid(at + ".chunkDigests", "must contain less than or equal to 17 items")
+    for data__chunkDigests_x, data__chunkDigests_item in enumerate(data__chunkDigests):
+     worker___definitions_digest(data__chunkDigests_item, at + ".chunkDigests[{data__chunkDigests_x}]".format(**locals()))
+  if "offset" in data_keys:
+   data_keys.pop("offset")
+   data__offset = data["offset"]
+   if not (is_integer(data__offset)):
+    raise Invalid(at + ".offset", "must be integer within ±9007199254740991")
+   if isinstance(data__offset, (int, float)) and not isinstance(data__offset, bool):
+    if data__offset < 0:
+     raise Invalid(at + ".offset", "must be bigger than or equal to 0")
+    if data__offset > 9007199254740991:
+     raise Invalid(at + ".offset", "must be smaller than or equal to 9007199254740991")
+  if "maximumLength" in data_keys:
+   data_keys.pop("maximumLength")
+   data__maximumLength = data["maximumLength"]
+   if not (is_integer(data__maximumLength)):
+    raise Invalid(at + ".maximumLength", "must be integer within ±9007199254740991")
+   if isinstance(data__maximumLength, (int, float)) and not isinstance(data__maximumLength, bool):
+    if data__maximumLength < 1:
+     raise Invalid(at + ".maximumLength", "must be bigger than or equal to 1")
+    if data__maximumLength > 1048576:
+     raise Invalid(at + ".maximumLength", "must be smaller than or equal to 1048576")
+  if "trimming" in data_keys:
+   data_keys.pop("trimming")
+   data__trimming = data["trimming"]
+   if not (isinstance(data__trimming, str)):
+    raise Invalid(at + ".trimming", "must be string")
+   if not (isinstance(data__trimming, str) and data__trimming == 'utf8-code-point/1'):
+    raise Invalid(at + ".trimming", "must be same as const definition: utf8-code-point/1")
+  if "modelDisclosure" in data_keys:
+   data_keys.pop("modelDisclosure")
+   data__modelDisclosure = data["modelDisclosure"]
+   worker___definitions_permission(data__modelDisclosure, at + ".modelDisclosure")
+ return data
+
+
+def worker___definitions_permission(data, at="data"):
+ if not (isinstance(data, str)):
+  raise Invalid(at, "must be string")
+ if not (isinstance(data, str) and data == 'granted' or isinstance(data, str) and data == 'denied' or isinstance(data, str) and data == 'absent'):
+  raise Invalid(at, "must be one of ['granted', 'denied', 'absent']")
+ return data
+
+
+def worker___definitions_count(data, at="data"):
+ if not (is_integer(data)):
+  raise Invalid(at, "must be integer within ±9007199254740991")
+ if isinstance(data, (int, float)) and not isinstance(data, bool):
+  if data < 1:
+   raise Invalid(at, "must be bigger than or equal to 1")
+  if data > 9007199254740991:
+   raise Invalid(at, "must be smaller than or equal to 9007199254740991")
+ return data
+
+
+def worker___definitions_encoding(data, at="data"):
+ if not (isinstance(data, str)):
+  raise Invalid(at, "must be string")
+ if not (isinstance(data, str) and data == 'utf8' or isinstance(data, str) and data == 'base64'):
+  raise Invalid(at, "must be one of ['utf8', 'base64']")
+ return data
+
+
+def worker___definitions_custodyid(data, at="data"):
+ if not (isinstance(data, str)):
+  raise Invalid(at, "must be string")
+ if isinstance(data, str):
+  if not PATTERNS['^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$'](data):
+   raise Invalid(at, "must match pattern ^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$")
+ return data
+
+
+def worker___definitions_artifactref(data, at="data"):
+ if not (isinstance(data, str)):
+  raise Invalid(at, "must be string")
+ if isinstance(data, str):
+  if not PATTERNS['^art_[a-f0-9]{32}$'](data):
+   raise Invalid(at, "must match pattern ^art_[a-f0-9]{32}$")
+ return data
+
+
+def worker___definitions_materialprotocol(data, at="data"):
+ if not (isinstance(data, str)):
+  raise Invalid(at, "must be string")
+ if not (isinstance(data, str) and data == 'rulith-worker-material/1'):
+  raise Invalid(at, "must be same as const definition: rulith-worker-material/1")
+ return data
+
+
+def worker___definitions_materialclaim(data, at="data"):
+ if not (isinstance(data, dict)):
+  raise Invalid(at, "must be object")
+ data_is_dict = isinstance(data, dict)
+ if data_is_dict:
+  data__missing_keys = set(['protocol', 'kind', 'workerId', 'workerGeneration', 'ticket']) - data.keys()
+  if data__missing_keys:
+   raise Invalid(at, "must contain " + listed(data__missing_keys))
+  data_keys = dict(data)
+  if "protocol" in data_keys:
+   data_keys.pop("protocol")
+   data__protocol = data["protocol"]
+   worker___definitions_materialprotocol(data__protocol, at + ".protocol")
+  if "kind" in data_keys:
+   data_keys.pop("kind")
+   data__kind = data["kind"]
+   if not (isinstance(data__kind, str)):
+    raise Invalid(at + ".kind", "must be string")
+   if not (isinstance(data__kind, str) and data__kind == 'ClaimLocalRead'):
+    raise Invalid(at + ".kind", "must be same as const definition: ClaimLocalRead")
+  if "workerId" in data_keys:
+   data_keys.pop("workerId")
+   data__workerId = data["workerId"]
+   worker___definitions_workerid(data__workerId, at + ".workerId")
+  if "workerGeneration" in data_keys:
+   data_keys.pop("workerGeneration")
+   data__workerGeneration = data["workerGeneration"]
+   worker___definitions_generation(data__workerGeneration, at + ".workerGeneration")
+  if "ticket" in data_keys:
+   data_keys.pop("ticket")
+   data__ticket = data["ticket"]
+   if not (isinstance(data__ticket, str)):
+    raise Invalid(at + ".ticket", "must be string")
+   if isinstance(data__ticket, str):
+    if not PATTERNS['^mlt_[A-Za-z0-9_-]{43}$'](data__ticket):
+     raise Invalid(at + ".ticket", "must match pattern ^mlt_[A-Za-z0-9_-]{43}$")
+  if data_keys:
+   raise Invalid(at, "must not contain " + listed(data_keys))
+ return data
+
+
+def worker___definitions_generation(data, at="data"):
+ if not (is_integer(data)):
+  raise Invalid(at, "must be integer within ±9007199254740991")
+ if isinstance(data, (int, float)) and not isinstance(data, bool):
+  if data < 1:
+   raise Invalid(at, "must be bigger than or equal to 1")
+  if data > 9007199254740991:
+   raise Invalid(at, "must be smaller than or equal to 9007199254740991")
+ return data
+
+
+def worker___definitions_workerid(data, at="data"):
+ if not (isinstance(data, str)):
+  raise Invalid(at, "must be string")
+ if isinstance(data, str):
+  if not PATTERNS['^wkr_[A-Za-z0-9_-]{8,80}$'](data):
+   raise Invalid(at, "must match pattern ^wkr_[A-Za-z0-9_-]{8,80}$")
+ return data
+
+
+def worker___definitions_materialresult(data, at="data"):
+ if not isinstance(data, dict):
+  raise Invalid(at, "must be object")
+ if data.get('kind') == 'DeliverChunks':
+  worker___definitions_deliverchunks(data, at)
+ elif data.get('kind') == 'DeliverUnavailable':
+  worker___definitions_deliverunavailable(data, at)
+ else:
+  raise Invalid(at + ".kind", "must be one of DeliverChunks, DeliverUnavailable")
+ return data
+
+
+def worker___definitions_deliverunavailable(data, at="data"):
+ if not (isinstance(data, dict)):
+  raise Invalid(at, "must be object")
+ data_is_dict = isinstance(data, dict)
+ if data_is_dict:
+  data__missing_keys = set(['protocol', 'kind', 'workerId', 'workerGeneration', 'requestId', 'reason']) - data.keys()
+  if data__missing_keys:
+   raise Invalid(at, "must contain " + listed(data__missing_keys))
+  data_keys = dict(data)
+  if "protocol" in data_keys:
+   data_keys.pop("protocol")
+   data__protocol = data["protocol"]
+   worker___definitions_materialprotocol(data__protocol, at + ".protocol")
+  if "kind" in data_keys:
+   data_keys.pop("kind")
+   data__kind = data["kind"]
+   if not (isinstance(data__kind, str)):
+    raise Invalid(at + ".kind", "must be string")
+   if not (isinstance(data__kind, str) and data__kind == 'DeliverUnavailable'):
+    raise Invalid(at + ".kind", "must be same as const definition: DeliverUnavailable")
+  if "workerId" in data_keys:
+   data_keys.pop("workerId")
+   data__workerId = data["workerId"]
+   worker___definitions_workerid(data__workerId, at + ".workerId")
+  if "workerGeneration" in data_keys:
+   data_keys.pop("workerGeneration")
+   data__workerGeneration = data["workerGeneration"]
+   worker___definitions_generation(data__workerGeneration, at + ".workerGeneration")
+  if "requestId" in data_keys:
+   data_keys.pop("requestId")
+   data__requestId = data["requestId"]
+   worker___definitions_deliveryid(data__requestId, at + ".requestId")
+  if "reason" in data_keys:
+   data_keys.pop("reason")
+   data__reason = data["reason"]
+   if not (isinstance(data__reason, str)):
+    raise Invalid(at + ".reason", "must be string")
+   if not (isinstance(data__reason, str) and data__reason == 'material_missing' or isinstance(data__reason, str) and data__reason == 'material_corrupt' or isinstance(data__reason, str) and data__reason == 'material_unreadable' or isinstance(data__reason, str) and data__reason == 'material_permission_withdrawn'):
+    raise Invalid(at + ".reason", "must be one of ['material_missing', 'material_corrupt', 'material_unreadable', 'material_permission_withdrawn']")
+  if data_keys:
+   raise Invalid(at, "must not contain " + listed(data_keys))
+ return data
+
+
+def worker___definitions_deliveryid(data, at="data"):
+ if not (isinstance(data, str)):
+  raise Invalid(at, "must be string")
+ if isinstance(data, str):
+  if not PATTERNS['^mdr_[a-f0-9]{32}$'](data):
+   raise Invalid(at, "must match pattern ^mdr_[a-f0-9]{32}$")
+ return data
+
+
+def worker___definitions_deliverchunks(data, at="data"):
+ if not (isinstance(data, dict)):
+  raise Invalid(at, "must be object")
+ data_is_dict = isinstance(data, dict)
+ if data_is_dict:
+  data__missing_keys = set(['protocol', 'kind', 'workerId', 'workerGeneration', 'requestId', 'ref', 'firstChunk', 'chunks']) - data.keys()
+  if data__missing_keys:
+   raise Invalid(at, "must contain " + listed(data__missing_keys))
+  data_keys = dict(data)
+  if "protocol" in data_keys:
+   data_keys.pop("protocol")
+   data__protocol = data["protocol"]
+   worker___definitions_materialprotocol(data__protocol, at + ".protocol")
+  if "kind" in data_keys:
+   data_keys.pop("kind")
+   data__kind = data["kind"]
+   if not (isinstance(data__kind, str)):
+    raise Invalid(at + ".kind", "must be string")
+   if not (isinstance(data__kind, str) and data__kind == 'DeliverChunks'):
+    raise Invalid(at + ".kind", "must be same as const definition: DeliverChunks")
+  if "workerId" in data_keys:
+   data_keys.pop("workerId")
+   data__workerId = data["workerId"]
+   worker___definitions_workerid(data__workerId, at + ".workerId")
+  if "workerGeneration" in data_keys:
+   data_keys.pop("workerGeneration")
+   data__workerGeneration = data["workerGeneration"]
+   worker___definitions_generation(data__workerGeneration, at + ".workerGeneration")
+  if "requestId" in data_keys:
+   data_keys.pop("requestId")
+   data__requestId = data["requestId"]
+   worker___definitions_deliveryid(data__requestId, at + ".requestId")
+  if "ref" in data_keys:
+   data_keys.pop("ref")
+   data__ref = data["ref"]
+   worker___definitions_artifactref(data__ref, at + ".ref")
+  if "firstChunk" in data_keys:
+   data_keys.pop("firstChunk")
+   data__firstChunk = data["firstChunk"]
+   if not (is_integer(data__firstChunk)):
+    raise Invalid(at + ".firstChunk", "must be integer within ±9007199254740991")
+   if isinstance(data__firstChunk, (int, float)) and not isinstance(data__firstChunk, bool):
+    if data__firstChunk < 0:
+     raise Invalid(at + ".firstChunk", "must be bigger than or equal to 0")
+    if data__firstChunk > 16383:
+     raise Invalid(at + ".firstChunk", "must be smaller than or equal to 16383")
+  if "chunks" in data_keys:
+   data_keys.pop("chunks")
+   data__chunks = data["chunks"]
+   if not (isinstance(data__chunks, list)):
+    raise Invalid(at + ".chunks", "must be array")
+   data__chunks_is_list = isinstance(data__chunks, (list, tuple))
+   if data__chunks_is_list:
+    data__chunks_len = len(data__chunks)
+    if data__chunks_len < 1:
+     raise Invalid(at + ".chunks", "must contain at least 1 items")
+    if data__chunks_len > 17:
+     raise Invalid(at + ".chunks", "must contain less than or equal to 17 items")
+    for data__chunks_x, data__chunks_item in enumerate(data__chunks):
+     if not (isinstance(data__chunks_item, dict)):
+      raise Invalid(at + ".chunks[{data__chunks_x}]".format(**locals()), "must be object")
+     data__chunks_item_is_dict = isinstance(data__chunks_item, dict)
+     if data__chunks_item_is_dict:
+      data__chunks_item__missing_keys = set(['index', 'bytes']) - data__chunks_item.keys()
+      if data__chunks_item__missing_keys:
+       raise Invalid(at + ".chunks[{data__chunks_x}]".format(**locals()), "must contain " + listed(data__chunks_item__missing_keys))
+      data__chunks_item_keys = dict(data__chunks_item)
+      if "index" in data__chunks_item_keys:
+       data__chunks_item_keys.pop("index")
+       data__chunks_item__index = data__chunks_item["index"]
+       if not (is_integer(data__chunks_item__index)):
+        raise Invalid(at + ".chunks[{data__chunks_x}].index".format(**locals()), "must be integer within ±9007199254740991")
+       if isinstance(data__chunks_item__index, (int, float)) and not isinstance(data__chunks_item__index, bool):
+        if data__chunks_item__index < 0:
+         raise Invalid(at + ".chunks[{data__chunks_x}].index".format(**locals()), "must be bigger than or equal to 0")
+        if data__chunks_item__index > 16383:
+         raise Invalid(at + ".chunks[{data__chunks_x}].index".format(**locals()), "must be smaller than or equal to 16383")
+      if "bytes" in data__chunks_item_keys:
+       data__chunks_item_keys.pop("bytes")
+       data__chunks_item__bytes = data__chunks_item["bytes"]
+       if not (isinstance(data__chunks_item__bytes, str)):
+        raise Invalid(at + ".chunks[{data__chunks_x}].bytes".format(**locals()), "must be string")
+       if isinstance(data__chunks_item__bytes, str):
+        data__chunks_item__bytes_len = len(data__chunks_item__bytes)
+        if data__chunks_item__bytes_len > 87384:
+         raise Invalid(at + ".chunks[{data__chunks_x}].bytes".format(**locals()), "must be shorter than or equal to 87384 characters")
+      if data__chunks_item_keys:
+       raise Invalid(at + ".chunks[{data__chunks_x}]".format(**locals()), "must not contain " + listed(data__chunks_item_keys))
+  if data_keys:
+   raise Invalid(at, "must not contain " + listed(data_keys))
+ return data
+
+
+def worker___definitions_materialdelivery(data, at="data"):
+ if not (isinstance(data, dict)):
+  raise Invalid(at, "must be object")
+ data_is_dict = isinstance(data, dict)
+ if data_is_dict:
+  data__missing_keys = set(['requestId', 'ref', 'custodyId', 'chunkBytes', 'firstChunk', 'chunkCount', 'digest', 'chunkDigests', 'deadlineMillis', 'sourceMaterial']) - data.keys()
+  if data__missing_keys:
+   raise Invalid(at, "must contain " + listed(data__missing_keys))
+  data_keys = dict(data)
+  if "requestId" in data_keys:
+   data_keys.pop("requestId")
+   data__requestId = data["requestId"]
+   worker___definitions_deliveryid(data__requestId, at + ".requestId")
+  if "ref" in data_keys:
+   data_keys.pop("ref")
+   data__ref = data["ref"]
+   worker___definitions_artifactref(data__ref, at + ".ref")
+  if "custodyId" in data_keys:
+   data_keys.pop("custodyId")
+   data__custodyId = data["custodyId"]
+   worker___definitions_custodyid(data__custodyId, at + ".custodyId")
+  if "chunkBytes" in data_keys:
+   data_keys.pop("chunkBytes")
+   data__chunkBytes = data["chunkBytes"]
+   if not (is_integer(data__chunkBytes)):
+    raise Invalid(at + ".chunkBytes", "must be integer within ±9007199254740991")
+   if not (isinstance(data__chunkBytes, (int, float)) and not isinstance(data__chunkBytes, bool) and data__chunkBytes == 65536):
+    raise Invalid(at + ".chunkBytes", "must be same as const definition: 65536")
+  if "firstChunk" in data_keys:
+   data_keys.pop("firstChunk")
+   data__firstChunk = data["firstChunk"]
+   if not (is_integer(data__firstChunk)):
+    raise Invalid(at + ".firstChunk", "must be integer within ±9007199254740991")
+   if isinstance(data__firstChunk, (int, float)) and not isinstance(data__firstChunk, bool):
+    if data__firstChunk < 0:
+     raise Invalid(at + ".firstChunk", "must be bigger than or equal to 0")
+    if data__firstChunk > 16383:
+     raise Invalid(at + ".firstChunk", "must be smaller than or equal to 16383")
+  if "chunkCount" in data_keys:
+   data_keys.pop("chunkCount")
+   data__chunkCount = data["chunkCount"]
+   if not (is_integer(data__chunkCount)):
+    raise Invalid(at + ".chunkCount", "must be integer within ±9007199254740991")
+   if isinstance(data__chunkCount, (int, float)) and not isinstance(data__chunkCount, bool):
+    if data__chunkCount < 1:
+     raise Invalid(at + ".chunkCount", "must be bigger than or equal to 1")
+    if data__chunkCount > 17:
+     raise Invalid(at + ".chunkCount", "must be smaller than or equal to 17")
+  if "lastChunkBytes" in data_keys:
+   data_keys.pop("lastChunkBytes")
+   data__lastChunkBytes = data["lastChunkBytes"]
+   if not (is_integer(data__lastChunkBytes)):
+    raise Invalid(at + ".lastChunkBytes", "must be integer within ±9007199254740991")
+   if isinstance(data__lastChunkBytes, (int, float)) and not isinstance(data__lastChunkBytes, bool):
+    if data__lastChunkBytes < 1:
+     raise Invalid(at + ".lastChunkBytes", "must be bigger than or equal to 1")
+    if data__lastChunkBytes > 65536:
+     raise Invalid(at + ".lastChunkBytes", "must be smaller than or equal to 65536")
+  if "digest" in data_keys:
+   data_keys.pop("digest")
+   data__digest = data["digest"]
+   worker___definitions_digest(data__digest, at + ".digest")
+  if "chunkDigests" in data_keys:
+   data_keys.pop("chunkDigests")
+   data__chunkDigests = data["chunkDigests"]
+   if not (isinstance(data__chunkDigests, list)):
+    raise Invalid(at + ".chunkDigests", "must be array")
+   data__chunkDigests_is_list = isinstance(data__chunkDigests, (list, tuple))
+   if data__chunkDigests_is_list:
+    data__chunkDigests_len = len(data__chunkDigests)
+    if data__chunkDigests_len < 1:
+     raise Invalid(at + ".chunkDigests", "must contain at least 1 items")
+    if data__chunkDigests_len > 17:
+     raise Invalid(at + ".chunkDigests", "must contain less than or equal to 17 items")
+    for data__chunkDigests_x, data__chunkDigests_item in enumerate(data__chunkDigests):
+     worker___definitions_digest(data__chunkDigests_item, at + ".chunkDigests[{data__chunkDigests_x}]".format(**locals()))
+  if "deadlineMillis" in data_keys:
+   data_keys.pop("deadlineMillis")
+   data__deadlineMillis = data["deadlineMillis"]
+   if not (is_integer(data__deadlineMillis)):
+    raise Invalid(at + ".deadlineMillis", "must be integer within ±9007199254740991")
+   if isinstance(data__deadlineMillis, (int, float)) and not isinstance(data__deadlineMillis, bool):
+    if data__deadlineMillis < 1:
+     raise Invalid(at + ".deadlineMillis", "must be bigger than or equal to 1")
+    if data__deadlineMillis > 20000:
+     raise Invalid(at + ".deadlineMillis", "must be smaller than or equal to 20000")
+  if "sourceMaterial" in data_keys:
+   data_keys.pop("sourceMaterial")
+   data__sourceMaterial = data["sourceMaterial"]
+   if not (isinstance(data__sourceMaterial, dict)):
+    raise Invalid(at + ".sourceMaterial", "must be object")
+   data__sourceMaterial_is_dict = isinstance(data__sourceMaterial, dict)
+   if data__sourceMaterial_is_dict:
+    data__sourceMaterial__missing_keys = set(['sourceRecordId', 'register', 'proxy', 'localRead', 'refusal']) - data__sourceMaterial.keys()
+    if data__sourceMaterial__missing_keys:
+     raise Invalid(at + ".sourceMaterial", "must contain " + listed(data__sourceMaterial__missing_keys))
+    data__sourceMaterial_keys = dict(data__sourceMaterial)
+    if "sourceRecordId" in data__sourceMaterial_keys:
+     data__sourceMaterial_keys.pop("sourceRecordId")
+     data__sourceMaterial__sourceRecordId = data__sourceMaterial["sourceRecordId"]
+     if not (isinstance(data__sourceMaterial__sourceRecordId, str)):
+      raise Invalid(at + ".sourceMaterial.sourceRecordId", "must be string")
+    if "register" in data__sourceMaterial_keys:
+     data__sourceMaterial_keys.pop("register")
+     data__sourceMaterial__register = data__sourceMaterial["register"]
+     worker___definitions_permission(data__sourceMaterial__register, at + ".sourceMaterial.register")
+    if "proxy" in data__sourceMaterial_keys:
+     data__sourceMaterial_keys.pop("proxy")
+     data__sourceMaterial__proxy = data__sourceMaterial["proxy"]
+     worker___definitions_permission(data__sourceMaterial__proxy, at + ".sourceMaterial.proxy")
+    if "localRead" in data__sourceMaterial_keys:
+     data__sourceMaterial_keys.pop("localRead")
+     data__sourceMaterial__localRead = data__sourceMaterial["localRead"]
+     worker___definitions_permission(data__sourceMaterial__localRead, at + ".sourceMaterial.localRead")
+    if "refusal" in data__sourceMaterial_keys:
+     data__sourceMaterial_keys.pop("refusal")
+     data__sourceMaterial__refusal = data__sourceMaterial["refusal"]
+     if not (isinstance(data__sourceMaterial__refusal, str) or data__sourceMaterial__refusal is None):
+      raise Invalid(at + ".sourceMaterial.refusal", "must be string or null")
+     if not (isinstance(data__sourceMaterial__refusal, str) and data__sourceMaterial__refusal == 'source_material_absent' or isinstance(data__sourceMaterial__refusal, str) and data__sourceMaterial__refusal == 'source_material_denied' or data__sourceMaterial__refusal is None):
+      raise Invalid(at + ".sourceMaterial.refusal", "must be one of ['source_material_absent', 'source_material_denied', None]")
+    if data__sourceMaterial_keys:
+     raise Invalid(at + ".sourceMaterial", "must not contain " + listed(data__sourceMaterial_keys))
+  if data_keys:
+   raise Invalid(at, "must not contain " + listed(data_keys))
+ return data
+
+
+def worker___definitions_materialpoll(data, at="data"):
+ if not (isinstance(data, dict)):
+  raise Invalid(at, "must be object")
+ data_is_dict = isinstance(data, dict)
+ if data_is_dict:
+  data__missing_keys = set(['protocol', 'kind', 'workerId', 'workerGeneration']) - data.keys()
+  if data__missing_keys:
+   raise Invalid(at, "must contain " + listed(data__missing_keys))
+  data_keys = dict(data)
+  if "protocol" in data_keys:
+   data_keys.pop("protocol")
+   data__protocol = data["protocol"]
+   worker___definitions_materialprotocol(data__protocol, at + ".protocol")
+  if "kind" in data_keys:
+   data_keys.pop("kind")
+   data__kind = data["kind"]
+   if not (isinstance(data__kind, str)):
+    raise Invalid(at + ".kind", "must be string")
+   if not (isinstance(data__kind, str) and data__kind == 'PollDelivery'):
+    raise Invalid(at + ".kind", "must be same as const definition: PollDelivery")
+  if "workerId" in data_keys:
+   data_keys.pop("workerId")
+   data__workerId = data["workerId"]
+   worker___definitions_workerid(data__workerId, at + ".workerId")
+  if "workerGeneration" in data_keys:
+   data_keys.pop("workerGeneration")
+   data__workerGeneration = data["workerGeneration"]
+   worker___definitions_generation(data__workerGeneration, at + ".workerGeneration")
+  if "waitMillis" in data_keys:
+   data_keys.pop("waitMillis")
+   data__waitMillis = data["waitMillis"]
+   if not (is_integer(data__waitMillis)):
+    raise Invalid(at + ".waitMillis", "must be integer within ±9007199254740991")
+   if isinstance(data__waitMillis, (int, float)) and not isinstance(data__waitMillis, bool):
+    if data__waitMillis < 0:
+     raise Invalid(at + ".waitMillis", "must be bigger than or equal to 0")
+    if data__waitMillis > 30000:
+     raise Invalid(at + ".waitMillis", "must be smaller than or equal to 30000")
+  if data_keys:
+   raise Invalid(at, "must not contain " + listed(data_keys))
+ return data
+
+
+def worker___definitions_materialregistered(data, at="data"):
+ if not (isinstance(data, dict)):
+  raise Invalid(at, "must be object")
+ data_is_dict = isinstance(data, dict)
+ if data_is_dict:
+  data__missing_keys = set(['ref', 'mediaType', 'encoding', 'totalBytes', 'digest']) - data.keys()
+  if data__missing_keys:
+   raise Invalid(at, "must contain " + listed(data__missing_keys))
+  data_keys = dict(data)
+  if "ref" in data_keys:
+   data_keys.pop("ref")
+   data__ref = data["ref"]
+   worker___definitions_artifactref(data__ref, at + ".ref")
+  if "mediaType" in data_keys:
+   data_keys.pop("mediaType")
+   data__mediaType = data["mediaType"]
+   if not (isinstance(data__mediaType, str)):
+    raise Invalid(at + ".mediaType", "must be string")
+   if isinstance(data__mediaType, str):
+    data__mediaType_len = len(data__mediaType)
+    if data__mediaType_len < 1:
+     raise Invalid(at + ".mediaType", "must be longer than or equal to 1 characters")
+  if "encoding" in data_keys:
+   data_keys.pop("encoding")
+   data__encoding = data["encoding"]
+   worker___definitions_encoding(data__encoding, at + ".encoding")
+  if "totalBytes" in data_keys:
+   data_keys.pop("totalBytes")
+   data__totalBytes = data["totalBytes"]
+   worker___definitions_count(data__totalBytes, at + ".totalBytes")
+  if "digest" in data_keys:
+   data_keys.pop("digest")
+   data__digest = data["digest"]
+   worker___definitions_digest(data__digest, at + ".digest")
+ return data
+
+
+def worker___definitions_materialregister(data, at="data"):
+ if not (isinstance(data, dict)):
+  raise Invalid(at, "must be object")
+ data_is_dict = isinstance(data, dict)
+ if data_is_dict:
+  data__missing_keys = set(['protocol', 'executionGrant', 'custodyId', 'mediaType', 'encoding', 'totalBytes', 'digest', 'chunkBytes', 'chunkDigests', 'custody']) - data.keys()
+  if data__missing_keys:
+   raise Invalid(at, "must contain " + listed(data__missing_keys))
+  data_keys = dict(data)
+  if "protocol" in data_keys:
+   data_keys.pop("protocol")
+   data__protocol = data["protocol"]
+   worker___definitions_materialprotocol(data__protocol, at + ".protocol")
+  if "executionGrant" in data_keys:
+   data_keys.pop("executionGrant")
+   data__executionGrant = data["executionGrant"]
+   worker___definitions_grant(data__executionGrant, at + ".executionGrant")
+  if "custodyId" in data_keys:
+   data_keys.pop("custodyId")
+   data__custodyId = data["custodyId"]
+   worker___definitions_custodyid(data__custodyId, at + ".custodyId")
+  if "mediaType" in data_keys:
+   data_keys.pop("mediaType")
+   data__mediaType = data["mediaType"]
+   if not (isinstance(data__mediaType, str)):
+    raise Invalid(at + ".mediaType", "must be string")
+   if isinstance(data__mediaType, str):
+    data__mediaType_len = len(data__mediaType)
+    if data__mediaType_len < 1:
+     raise Invalid(at + ".mediaType", "must be longer than or equal to 1 characters")
+    if data__mediaType_len > 255:
+     raise Invalid(at + ".mediaType", "must be shorter than or equal to 255 characters")
+  if "encoding" in data_keys:
+   data_keys.pop("encoding")
+   data__encoding = data["encoding"]
+   worker___definitions_encoding(data__encoding, at + ".encoding")
+  if "totalBytes" in data_keys:
+   data_keys.pop("totalBytes")
+   data__totalBytes = data["totalBytes"]
+   worker___definitions_count(data__totalBytes, at + ".totalBytes")
+  if "digest" in data_keys:
+   data_keys.pop("digest")
+   data__digest = data["digest"]
+   worker___definitions_digest(data__digest, at + ".digest")
+  if "chunkBytes" in data_keys:
+   data_keys.pop("chunkBytes")
+   data__chunkBytes = data["chunkBytes"]
+   if not (is_integer(data__chunkBytes)):
+    raise Invalid(at + ".chunkBytes", "must be integer within ±9007199254740991")
+   if not (isinstance(data__chunkBytes, (int, float)) and not isinstance(data__chunkBytes, bool) and data__chunkBytes == 65536):
+    raise Invalid(at + ".chunkBytes", "must be same as const definition: 65536")
+  if "chunkDigests" in data_keys:
+   data_keys.pop("chunkDigests")
+   data__chunkDigests = data["chunkDigests"]
+   if not (isinstance(data__chunkDigests, list)):
+    raise Invalid(at + ".chunkDigests", "must be array")
+   data__chunkDigests_is_list = isinstance(data__chunkDigests, (list, tuple))
+   if data__chunkDigests_is_list:
+    data__chunkDigests_len = len(data__chunkDigests)
+    if data__chunkDigests_len < 1:
+     raise Invalid(at + ".chunkDigests", "must contain at least 1 items")
+    if data__chunkDigests_len > 16384:
+     raise Invalid(at + ".chunkDigests", "must contain less than or equal to 16384 items")
+    for data__chunkDigests_x, data__chunkDigests_item in enumerate(data__chunkDigests):
+     worker___definitions_digest(data__chunkDigests_item, at + ".chunkDigests[{data__chunkDigests_x}]".format(**locals()))
+  if "custody" in data_keys:
+   data_keys.pop("custody")
+   data__custody = data["custody"]
+   if not (isinstance(data__custody, dict)):
+    raise Invalid(at + ".custody", "must be object")
+   data__custody_is_dict = isinstance(data__custody, dict)
+   if data__custody_is_dict:
+    data__custody__missing_keys = set(['durable', 'acknowledged']) - data__custody.keys()
+    if data__custody__missing_keys:
+     raise Invalid(at + ".custody", "must contain " + listed(data__custody__missing_keys))
+    data__custody_keys = dict(data__custody)
+    if "durable" in data__custody_keys:
+     data__custody_keys.pop("durable")
+     data__custody__durable = data__custody["durable"]
+     if not (isinstance(data__custody__durable, bool)):
+      raise Invalid(at + ".custody.durable", "must be boolean")
+     if not (isinstance(data__custody__durable, bool) and data__custody__durable is True):
+      raise Invalid(at + ".custody.durable", "must be same as const definition: True")
+    if "acknowledged" in data__custody_keys:
+     data__custody_keys.pop("acknowledged")
+     data__custody__acknowledged = data__custody["acknowledged"]
+     if not (isinstance(data__custody__acknowledged, str)):
+      raise Invalid(at + ".custody.acknowledged", "must be string")
+     if not (isinstance(data__custody__acknowledged, str) and data__custody__acknowledged == 'rulith-worker-custody/1'):
+      raise Invalid(at + ".custody.acknowledged", "must be same as const definition: rulith-worker-custody/1")
+    if data__custody_keys:
+     raise Invalid(at + ".custody", "must not contain " + listed(data__custody_keys))
+  if data_keys:
+   raise Invalid(at, "must not contain " + listed(data_keys))
+ return data
+
+
+def worker___definitions_grant(data, at="data"):
+ if not (isinstance(data, str)):
+  raise Invalid(at, "must be string")
+ if isinstance(data, str):
+  data_len = len(data)
+  if data_len > 8192:
+   raise Invalid(at, "must be shorter than or equal to 8192 characters")
+  if not PATTERNS['^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$'](data):
+   raise Invalid(at, "must match pattern ^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$")
  return data
 
 
@@ -1179,8 +1997,8 @@ def worker___definitions_grantpayload(data, at="data"):
    data__version = data["version"]
    if not (is_integer(data__version)):
     raise Invalid(at + ".version", "must be integer within ±9007199254740991")
-   if not (isinstance(data__version, (int, float)) and not isinstance(data__version, bool) and data__version == 2):
-    raise Invalid(at + ".version", "must be same as const definition: 2")
+   if not (isinstance(data__version, (int, float)) and not isinstance(data__version, bool) and data__version == 2 or isinstance(data__version, (int, float)) and not isinstance(data__version, bool) and data__version == 3 or isinstance(data__version, (int, float)) and not isinstance(data__version, bool) and data__version == 4):
+    raise Invalid(at + ".version", "must be one of [2, 3, 4]")
   if "boardId" in data_keys:
    data_keys.pop("boardId")
    data__boardId = data["boardId"]
@@ -1222,37 +2040,69 @@ def worker___definitions_grantpayload(data, at="data"):
    data_keys.pop("requestDigest")
    data__requestDigest = data["requestDigest"]
    worker___definitions_digest(data__requestDigest, at + ".requestDigest")
+  if "materialBindingDigest" in data_keys:
+   data_keys.pop("materialBindingDigest")
+   data__materialBindingDigest = data["materialBindingDigest"]
+   worker___definitions_digest(data__materialBindingDigest, at + ".materialBindingDigest")
+  if "sourceBindingDigest" in data_keys:
+   data_keys.pop("sourceBindingDigest")
+   data__sourceBindingDigest = data["sourceBindingDigest"]
+   worker___definitions_digest(data__sourceBindingDigest, at + ".sourceBindingDigest")
   if data_keys:
    raise Invalid(at, "must not contain " + listed(data_keys))
- return data
-
-
-def worker___definitions_digest(data, at="data"):
- if not (isinstance(data, str)):
-  raise Invalid(at, "must be string")
- if isinstance(data, str):
-  if not PATTERNS['^sha256:[a-f0-9]{64}$'](data):
-   raise Invalid(at, "must match pattern ^sha256:[a-f0-9]{64}$")
- return data
-
-
-def worker___definitions_generation(data, at="data"):
- if not (is_integer(data)):
-  raise Invalid(at, "must be integer within ±9007199254740991")
- if isinstance(data, (int, float)) and not isinstance(data, bool):
-  if data < 1:
-   raise Invalid(at, "must be bigger than or equal to 1")
-  if data > 9007199254740991:
-   raise Invalid(at, "must be smaller than or equal to 9007199254740991")
- return data
-
-
-def worker___definitions_workerid(data, at="data"):
- if not (isinstance(data, str)):
-  raise Invalid(at, "must be string")
- if isinstance(data, str):
-  if not PATTERNS['^wkr_[A-Za-z0-9_-]{8,80}$'](data):
-   raise Invalid(at, "must match pattern ^wkr_[A-Za-z0-9_-]{8,80}$")
+ try:
+  data_is_dict = isinstance(data, dict)
+  if data_is_dict:
+   data_keys = dict(data)
+   if "version" in data_keys:
+    data_keys.pop("version")
+    data__version = data["version"]
+    if not (isinstance(data__version, (int, float)) and not isinstance(data__version, bool) and data__version == 2):
+     raise Invalid(at + ".version", "must be same as const definition: 2")
+ except Invalid:
+  try:
+   data_is_dict = isinstance(data, dict)
+   if data_is_dict:
+    data_keys = dict(data)
+    if "version" in data_keys:
+     data_keys.pop("version")
+     data__version = data["version"]
+     if not (isinstance(data__version, (int, float)) and not isinstance(data__version, bool) and data__version == 3):
+      raise Invalid(at + ".version", "must be same as const definition: 3")
+  except Invalid:
+   data_is_dict = isinstance(data, dict)
+   if data_is_dict:
+    data__missing_keys = set(['sourceBindingDigest']) - data.keys()
+    if data__missing_keys:
+     raise Invalid(at, "must contain " + listed(data__missing_keys))
+    data_keys = dict(data)
+    if "materialBindingDigest" in data_keys:
+     data_keys.pop("materialBindingDigest")
+     data__materialBindingDigest = data["materialBindingDigest"]
+     raise Invalid(at + ".materialBindingDigest", "must not be there")
+  else:
+   data_is_dict = isinstance(data, dict)
+   if data_is_dict:
+    data__missing_keys = set(['materialBindingDigest']) - data.keys()
+    if data__missing_keys:
+     raise Invalid(at, "must contain " + listed(data__missing_keys))
+    data_keys = dict(data)
+    if "sourceBindingDigest" in data_keys:
+     data_keys.pop("sourceBindingDigest")
+     data__sourceBindingDigest = data["sourceBindingDigest"]
+     raise Invalid(at + ".sourceBindingDigest", "must not be there")
+ else:
+  data_is_dict = isinstance(data, dict)
+  if data_is_dict:
+   data_keys = dict(data)
+   if "materialBindingDigest" in data_keys:
+    data_keys.pop("materialBindingDigest")
+    data__materialBindingDigest = data["materialBindingDigest"]
+    raise Invalid(at + ".materialBindingDigest", "must not be there")
+   if "sourceBindingDigest" in data_keys:
+    data_keys.pop("sourceBindingDigest")
+    data__sourceBindingDigest = data["sourceBindingDigest"]
+    raise Invalid(at + ".sourceBindingDigest", "must not be there")
  return data
 
 
@@ -1432,17 +2282,6 @@ def worker___definitions_artifactpolicy(data, at="data"):
    worker___definitions_count(data__temporaryRetentionMs, at + ".temporaryRetentionMs")
   if data_keys:
    raise Invalid(at, "must not contain " + listed(data_keys))
- return data
-
-
-def worker___definitions_count(data, at="data"):
- if not (is_integer(data)):
-  raise Invalid(at, "must be integer within ±9007199254740991")
- if isinstance(data, (int, float)) and not isinstance(data, bool):
-  if data < 1:
-   raise Invalid(at, "must be bigger than or equal to 1")
-  if data > 9007199254740991:
-   raise Invalid(at, "must be smaller than or equal to 9007199254740991")
  return data
 
 
@@ -2150,18 +2989,6 @@ def worker___definitions_artifactrefs(data, at="data"):
  return data
 
 
-def worker___definitions_grant(data, at="data"):
- if not (isinstance(data, str)):
-  raise Invalid(at, "must be string")
- if isinstance(data, str):
-  data_len = len(data)
-  if data_len > 8192:
-   raise Invalid(at, "must be shorter than or equal to 8192 characters")
-  if not PATTERNS['^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$'](data):
-   raise Invalid(at, "must match pattern ^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$")
- return data
-
-
 def worker___definitions_claimwork(data, at="data"):
  if not (isinstance(data, dict)):
   raise Invalid(at, "must be object")
@@ -2418,5 +3245,12 @@ VALIDATORS = {
     'pollAnswer': worker___definitions_pollanswer,
     'refusal': worker___definitions_refusal,
     'sourceList': worker___definitions_sourcelist,
+    'materialRegister': worker___definitions_materialregister,
+    'materialRegistered': worker___definitions_materialregistered,
+    'materialPoll': worker___definitions_materialpoll,
+    'materialDelivery': worker___definitions_materialdelivery,
+    'materialResult': worker___definitions_materialresult,
+    'materialClaim': worker___definitions_materialclaim,
+    'materialClaimed': worker___definitions_materialclaimed,
     'workerActionRow': worker___definitions_actionrow,
 }

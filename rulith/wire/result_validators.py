@@ -90,6 +90,81 @@ def result___definitions_textcontent(data, at="data"):
  return data
 
 
+def result___definitions_artifactticketresult(data, at="data"):
+ if not (isinstance(data, dict)):
+  raise Invalid(at, "must be object")
+ data_is_dict = isinstance(data, dict)
+ if data_is_dict:
+  data__missing_keys = set(['accepted', 'result', 'operations']) - data.keys()
+  if data__missing_keys:
+   raise Invalid(at, "must contain " + listed(data__missing_keys))
+  data_keys = dict(data)
+  if "accepted" in data_keys:
+   data_keys.pop("accepted")
+   data__accepted = data["accepted"]
+   if not (isinstance(data__accepted, bool)):
+    raise Invalid(at + ".accepted", "must be boolean")
+   if not (isinstance(data__accepted, bool) and data__accepted is True):
+    raise Invalid(at + ".accepted", "must be same as const definition: True")
+  if "result" in data_keys:
+   data_keys.pop("result")
+   data__result = data["result"]
+   if not (isinstance(data__result, dict)):
+    raise Invalid(at + ".result", "must be object")
+   data__result_is_dict = isinstance(data__result, dict)
+   if data__result_is_dict:
+    data__result__missing_keys = set(['ref']) - data__result.keys()
+    if data__result__missing_keys:
+     raise Invalid(at + ".result", "must contain " + listed(data__result__missing_keys))
+    data__result_keys = dict(data__result)
+    if "ref" in data__result_keys:
+     data__result_keys.pop("ref")
+     data__result__ref = data__result["ref"]
+     if not (isinstance(data__result__ref, str)):
+      raise Invalid(at + ".result.ref", "must be string")
+     if isinstance(data__result__ref, str):
+      if not PATTERNS['^art_[a-f0-9]{32}$'](data__result__ref):
+       raise Invalid(at + ".result.ref", "must match pattern ^art_[a-f0-9]{32}$")
+    if data__result_keys:
+     raise Invalid(at + ".result", "must not contain " + listed(data__result_keys))
+  if "operations" in data_keys:
+   data_keys.pop("operations")
+   data__operations = data["operations"]
+   result___definitions_strip(data__operations, at + ".operations")
+  if data_keys:
+   raise Invalid(at, "must not contain " + listed(data_keys))
+ return data
+
+
+def result___definitions_artifactresult(data, at="data"):
+ if not (isinstance(data, dict)):
+  raise Invalid(at, "must be object")
+ data_is_dict = isinstance(data, dict)
+ if data_is_dict:
+  data__missing_keys = set(['accepted', 'result', 'operations']) - data.keys()
+  if data__missing_keys:
+   raise Invalid(at, "must contain " + listed(data__missing_keys))
+  data_keys = dict(data)
+  if "accepted" in data_keys:
+   data_keys.pop("accepted")
+   data__accepted = data["accepted"]
+   if not (isinstance(data__accepted, bool)):
+    raise Invalid(at + ".accepted", "must be boolean")
+   if not (isinstance(data__accepted, bool) and data__accepted is True):
+    raise Invalid(at + ".accepted", "must be same as const definition: True")
+  if "result" in data_keys:
+   data_keys.pop("result")
+   data__result = data["result"]
+   result___definitions_artifactwindow(data__result, at + ".result")
+  if "operations" in data_keys:
+   data_keys.pop("operations")
+   data__operations = data["operations"]
+   result___definitions_strip(data__operations, at + ".operations")
+  if data_keys:
+   raise Invalid(at, "must not contain " + listed(data_keys))
+ return data
+
+
 def result___definitions_artifactwindow(data, at="data"):
  if not (isinstance(data, dict)):
   raise Invalid(at, "must be object")
@@ -2185,5 +2260,7 @@ VALIDATORS = {
     'queryBoardResult': result___definitions_queryboardresult,
     'actionOutcome': result___definitions_actionoutcome,
     'artifactWindow': result___definitions_artifactwindow,
+    'artifactResult': result___definitions_artifactresult,
+    'artifactTicketResult': result___definitions_artifactticketresult,
     'toolResult': result___definitions_toolresult,
 }

@@ -11,7 +11,7 @@ from rulith.wire import result_validators, validation
 def validate_result(name: str, value: object) -> None:
     """Check `value` against one result shape: strip, stripEntry, stateForm, hostMetadata, view, actionRow,
     acceptedResult, refusedResult, preExecutionRefusal, heldCallResult, queryBoardResult, actionOutcome,
-    artifactWindow, toolResult, progressMeta.
+    artifactWindow, artifactResult, artifactTicketResult, toolResult, progressMeta.
 
     Raises Refused bad_command naming the place and the problem.
     """
