@@ -10,7 +10,7 @@ Source  the MCP surface, "Rest of a model turn"
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rulith.base.errors import Mismatch, Refused
@@ -45,9 +45,12 @@ class Served:
 
 
 class CallServer:
+    """`pins` may be replaced between turns; `is_stopping` is asked before each call."""
+
     def __init__(self, line: BoardLine, pins: Pins, unread: UnreadOutcomes, *, emit: Sink) -> None:
         self._line = line
-        self._pins = pins
+        self.pins = pins
+        self.is_stopping: Callable[[], bool] = lambda: False
         self._unread = unread
         self._emit = emit
         self.steps: list[dict] = []      # every ApplyAction that was sent, with what became of it
@@ -57,6 +60,9 @@ class CallServer:
         results: list[CallResult] = []
         codes: list[str] = []
         for index, call in enumerate(calls):
+            if self.is_stopping():
+                rest = [_local(later, Refused("turn_stopped")) for later in calls[index:]]
+                return Served(results + rest, "stopped", "The turn was stopped.", tuple(codes))
             try:
                 result, suspends, code = await self._one(call)
             except asyncio.CancelledError:
@@ -103,9 +109,9 @@ class CallServer:
         arguments = call.arguments or {}
         if call.name != "OpenCase" or "caseId" in arguments:
             return arguments
-        opened = {**arguments, "caseType": self._pins.case_type or arguments.get("caseType") or EXPLORATION}
-        if self._pins.business_key is not None:
-            opened["businessKey"] = self._pins.business_key
+        opened = {**arguments, "caseType": self.pins.case_type or arguments.get("caseType") or EXPLORATION}
+        if self.pins.business_key is not None:
+            opened["businessKey"] = self.pins.business_key
         return opened
 
     def _interrupted(self, call: ProposedCall) -> CallResult:

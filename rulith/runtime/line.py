@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from rulith.base.clock import Clock
 from rulith.base.limits import STORE_WAIT_S
@@ -23,12 +24,18 @@ READ_TRIES = 3
 
 
 class BoardLine:
-    """Open it once, call in series, close it."""
+    """Open it once, call in series, close it.
+
+    book      the Cases of the conversation that is served now
+    foreign   roots of other conversations: one session has one focus, and theirs is not this one's
+    """
 
     def __init__(self, http: HttpClient, reach: Reach, *, clock: Clock, emit: Sink, log: Callable[[str], None],
                  poll_s: float = 2.0, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self.session = BoardSession(http, reach, clock=clock, log=log, sleep=sleep)
         self.book = CaseBook()
+        self.foreign: frozenset[str] = frozenset()
+        self.last_view: dict = {}             # the newest position that an answer carried
         self._emit = emit
         self._sleep = sleep
         self._poll_s = poll_s
@@ -59,11 +66,19 @@ class BoardLine:
             self._emit("operations", operations=[entry.row for entry in answer.operations])
         if answer.affected:
             self._emit("affected", cases=list(answer.affected))
-        for change in self.book.take(answer, arguments):
+        self.last_view = answer.view or self.last_view
+        for change in self.book.take(self._own(answer), arguments):
             extra = {"disposition": change.disposition} if change.disposition else {}
             self._emit(change.kind, caseId=change.case.case_id, root=change.case.root, status=change.case.status,
                        caseType=change.case.case_type, **extra)
         return answer
+
+    def _own(self, answer: Answer) -> Answer:
+        """The answer without the focus of other conversations, unless it is what this call asked for."""
+        if answer.focused is None or not self.foreign:
+            return answer
+        asked = answer.result.get("root")
+        return replace(answer, focused=tuple(pair for pair in answer.focused if pair.root == asked or pair.root not in self.foreign))
 
     async def read(self, arguments: dict) -> Answer:
         """QueryBoard, asked again after a failure: a read changes nothing, and a gateway may be coming back."""
