@@ -2,7 +2,9 @@
 
 The token is `P.S`: P the payload as base64url without padding, S the HMAC-SHA256 of the
 text P under the Connection key. The Worker holds the same key, so a good signature tells
-the gateway nothing about what it dispatched; it compares with its own record too.
+the gateway nothing about what it dispatched; it compares with its own record too. The
+version follows from what is bound: 2, or 3 with a selected material, or 4 with the address
+of an HTTP Source; none binds both.
 
 Source  protocol/worker-contract.json, "grant"; vectors in protocol/worker/vectors.json.
 """
@@ -17,11 +19,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json, read_json
 from rulith.base.limits import INTEGER_MAX
 
 VERSION = 2
+EXTRAS = {3: "materialBindingDigest", 4: "sourceBindingDigest"}      # the one member that a version adds
 GRANT_CHARS_MAX = 8_192          # a full payload with long ids stays under 2 KiB
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 _DIGEST = re.compile(r"sha256:[a-f0-9]{64}", re.ASCII)
@@ -42,12 +46,25 @@ class Grant:
     workerGeneration: int
     adapterDigest: str
     requestDigest: str
+    materialBindingDigest: str = ""      # of version 3 alone
+    sourceBindingDigest: str = ""        # of version 4 alone
+
+    def __post_init__(self) -> None:
+        assert not (self.materialBindingDigest and self.sourceBindingDigest), "no version binds both"
+
+    @property
+    def version(self) -> int:
+        return next((version for version, name in EXTRAS.items() if getattr(self, name)), VERSION)
 
     def payload(self) -> dict[str, object]:
-        return {"version": VERSION} | {row.name: getattr(self, row.name) for row in fields(self)}
+        return {name: getattr(self, name) for name in _members(self.version)}
 
 
-_MEMBERS = ("version", *(row.name for row in fields(Grant)))
+_BASE = ("version", *(row.name for row in fields(Grant) if row.name not in EXTRAS.values()))
+
+
+def _members(version: int) -> tuple[str, ...]:
+    return (*_BASE, EXTRAS[version]) if version in EXTRAS else _BASE
 
 
 def _part(data: bytes) -> str:
@@ -84,7 +101,7 @@ def _field_problem(name: str, value: object) -> str | None:
         return "is not text"
     if not value and name not in _MAY_BE_EMPTY:
         return "is empty"
-    if name in ("adapterDigest", "requestDigest") and not _DIGEST.fullmatch(value):
+    if name in ("adapterDigest", "requestDigest", *EXTRAS.values()) and not _DIGEST.fullmatch(value):
         return "is not a sha256 digest"
     return None
 
@@ -128,15 +145,16 @@ def _payload(payload_part: str) -> Grant:
     if not isinstance(payload, dict):
         raise Refused("grant_unreadable", problem="its payload is not an object")
     version = payload.get("version")
-    if version is True or version != VERSION:
-        raise Refused("grant_unreadable", problem=f"its version is not {VERSION}")
-    if set(payload) != set(_MEMBERS):
-        wrong = ", ".join(sorted(set(payload) ^ set(_MEMBERS)))
+    if not isinstance(version, int) or isinstance(version, bool) or version not in (VERSION, *EXTRAS):
+        raise Refused("grant_unreadable", problem=f"its version is none of {VERSION}, {', '.join(map(str, EXTRAS))}")
+    members = _members(version)
+    if set(payload) != set(members):
+        wrong = ", ".join(sorted(set(payload) ^ set(members)))
         raise Refused("grant_unreadable", problem=f"its members differ from the contract's in {wrong[:200]}")
-    for name in _MEMBERS[1:]:
+    for name in members[1:]:
         if problem := _field_problem(name, payload[name]):
             raise Refused("grant_unreadable", problem=f"{name} {problem}")
-    return Grant(**{name: payload[name] for name in _MEMBERS[1:]})
+    return Grant(**{name: payload[name] for name in members[1:]})
 
 
 def verify_grant(token: str, *, key: str | None, expect: Grant) -> Grant:
@@ -146,7 +164,7 @@ def verify_grant(token: str, *, key: str | None, expect: Grant) -> Grant:
     Raises Refused: grant_unreadable, grant_signature, grant_not_ours (naming the first field that differs).
     """
     grant = read_grant(token, key) if key is not None else read_claims(token)
-    for name in _MEMBERS[1:]:
+    for name in ("version", *(row.name for row in fields(Grant))):
         if getattr(grant, name) != getattr(expect, name):
             raise Refused("grant_not_ours", field=name)
     return grant
@@ -155,10 +173,19 @@ def verify_grant(token: str, *, key: str | None, expect: Grant) -> Grant:
 def expected_grant(
     row: Mapping[str, object], *, connection_id: str, worker_id: str, worker_generation: int, request_digest: str
 ) -> Grant:
-    """What the grant of an action row must say: the row, and what this process is by itself."""
+    """What the grant of an action row must say: the row, and what this process is by itself.
+
+    Raises Refused bad_command where the row binds both a material and an address, which no grant can.
+    """
+    material, binding = row.get("materialInput"), row.get("sourceBinding")
+    if material is not None and binding is not None:
+        raise Refused("bad_command", problem="The row has both `materialInput` and `sourceBinding`, which no grant binds together.",
+                      place="/materialInput")
     return Grant(
         boardId=row["boardId"], invocationId=row["work"], actionId=row["tool"],
         toolContractId=row["toolContractId"], sourceRecordId=row["sourceRecordId"],
         connectionId=connection_id, workerId=worker_id, workerGeneration=worker_generation,
         adapterDigest="sha256:" + str(row["toolDigest"]), requestDigest=request_digest,
+        materialBindingDigest=material["bindingDigest"] if isinstance(material, Mapping) else "",
+        sourceBindingDigest=digest(binding) if binding is not None else "",
     )

@@ -31,6 +31,7 @@ class Bench:
     compile     the adapters' own judgement; starts nothing
     is_live     whether the lease is held now
     generation  of that lease
+    check_material  whether a selected material is still what was selected; raises Refused. None: no materials are kept here
     """
 
     connection_id: str
@@ -41,6 +42,7 @@ class Bench:
     compile: Callable[[Call], Runnable]
     is_live: Callable[[], bool]
     generation: int
+    check_material: Callable[[Mapping[str, object]], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,16 @@ def _check_shape(row: Mapping[str, object]) -> dict[str, object]:
         return read_args(str(row["args"]))
     except Refused as refused:
         raise _as_malformed("row_malformed", refused) from None
+
+
+def _check_binding(row: Mapping[str, object]) -> None:
+    """A bound address is that of this row's own Source and Connection; the grant holds its digest."""
+    binding = row.get("sourceBinding")
+    if not isinstance(binding, Mapping):
+        return
+    for name in ("sourceRecordId", "connectionId"):
+        if binding[name] != row[name]:
+            raise Refused("row_malformed", problem=f"`sourceBinding` names another `{name}` than the row.", place=f"/sourceBinding/{name}")
 
 
 def _read_spec(row: Mapping[str, object]) -> Mapping[str, object]:
@@ -144,6 +156,7 @@ def judge_row(row: Mapping[str, object], bench: Bench) -> Cleared:
     args = _check_shape(row)
     if row["connectionId"] != bench.connection_id:
         raise Refused("row_other_connection")
+    _check_binding(row)
     spec = _read_spec(row)
     tool = bench.tools.get(str(row["toolContractId"]))
     if tool is None:
@@ -171,6 +184,11 @@ def judge_row(row: Mapping[str, object], bench: Bench) -> Cleared:
         row, connection_id=bench.connection_id, worker_id=bench.worker_id,
         worker_generation=bench.generation, request_digest=request,
     ))  # fmt: skip
+    material = row.get("materialInput")
+    if isinstance(material, Mapping):
+        if bench.check_material is None:
+            raise Refused("material_not_kept", selector=str(material["selector"]))
+        bench.check_material(material)
     return Cleared(
         call.invocation, str(row["tool"]), tool, grant, bench.worker_id, bench.generation, tuple(returns),
         spec["kind"] == "read" and tool.kind == "read", str(row["sourceRecordId"]),

@@ -115,6 +115,12 @@ UNREADABLE = {
     "generation 7.0": signed(GRANT.payload() | {"workerGeneration": 7.0}),
     "empty board": signed(GRANT.payload() | {"boardId": ""}),
     "bare digest": signed(GRANT.payload() | {"adapterDigest": "b" * 64}),
+    "version 3 without what it adds": signed(GRANT.payload() | {"version": 3}),
+    "version 4 with what 3 adds": signed(GRANT.payload() | {"version": 4, "materialBindingDigest": "sha256:" + "a" * 64}),
+    "version 2 with what 3 adds": signed(GRANT.payload() | {"materialBindingDigest": "sha256:" + "a" * 64}),
+    "version 5": signed(GRANT.payload() | {"version": 5}),
+    "version as a list": signed(GRANT.payload() | {"version": [2]}),
+    "an empty binding": signed(GRANT.payload() | {"version": 3, "materialBindingDigest": ""}),
     "upper-case digest": signed(GRANT.payload() | {"requestDigest": "sha256:" + "A" * 64}),
 }
 
@@ -126,6 +132,20 @@ def test_a_grant_of_another_form_is_unreadable(name):
     assert refused.value.code in ("grant_unreadable", "grant_signature")
     if name not in ("three parts", "spare bits set"):
         assert refused.value.code == "grant_unreadable" or name == "padding"
+
+
+@pytest.mark.parametrize("version", (3, 4))
+def test_a_later_version_adds_exactly_what_it_binds(version):
+    name = worker_surface()["grantExtras"][str(version)]
+    grant = replace(GRANT, **{name: "sha256:" + "d" * 64})
+    assert grant.version == version and list(grant.payload()) == [*worker_surface()["grantMembers"], name]
+    validate("grantPayload", grant.payload())
+    token = sign_grant(grant, KEY)
+    assert verify_grant(token, key=KEY, expect=grant) == grant
+    for expect in (GRANT, replace(GRANT, **{name: "sha256:" + "e" * 64})):
+        with pytest.raises(Refused) as refused:
+            verify_grant(token, key=KEY, expect=expect)
+        assert refused.value.code == "grant_not_ours"
 
 
 @given(st.integers(0, len(TOKEN) - 1), st.sampled_from("ABCxyz019-_"))

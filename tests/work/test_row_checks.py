@@ -215,6 +215,40 @@ def test_check_14_a_grant_signed_with_another_key():
     assert code_of(row_of(key="another key")) == "grant_signature"
 
 
+BINDING = {"version": "rulith-http-source-binding/1", "sourceRecordId": "orders", "connectionId": CONNECTION, "access": "https://shop.example"}
+MATERIAL = {"selector": "mat_" + "a" * 32, "digest": "sha256:" + "b" * 64, "custodyId": "c.1", "totalBytes": 5, "deviceId": "dev_1",
+            "bindingDigest": "sha256:" + "c" * 64}
+
+
+def test_check_14_a_bound_address_wants_the_grant_that_binds_it():
+    assert judge_row(row_of(sourceBinding=BINDING), bench()).invocation == "inv_1"
+    row = row_of()
+    row["sourceBinding"] = BINDING                       # signed without
+    assert code_of(row) == "grant_not_ours"
+    row = row_of(sourceBinding=BINDING)
+    del row["sourceBinding"]
+    assert code_of(row) == "grant_not_ours"
+    row = row_of(sourceBinding=BINDING)
+    row["sourceBinding"] = {**BINDING, "access": "https://other.example"}
+    assert code_of(row) == "grant_not_ours"
+    for other in ({"sourceRecordId": "calc"}, {"connectionId": "conn_2"}):
+        assert code_of(row_of(sourceBinding={**BINDING, **other})) == "row_malformed"
+    for wrong in ({"version": "2"}, {"access": "ftp://x"}, {"more": 1}):
+        assert code_of(row_of(sourceBinding={**BINDING, **wrong})) == "row_malformed"
+
+
+def test_check_15_a_selected_material_is_judged_last_and_needs_its_own_grant():
+    judged = []
+    cleared = judge_row(row_of(materialInput=MATERIAL), bench(check_material=judged.append))
+    assert cleared.invocation == "inv_1" and judged == [MATERIAL]
+    assert code_of(row_of(materialInput=MATERIAL)) == "material_not_kept"
+    row = row_of()
+    row["materialInput"] = MATERIAL
+    assert code_of(row, check_material=judged.append) == "grant_not_ours" and len(judged) == 1
+    assert code_of(row_of(materialInput={**MATERIAL, "totalBytes": 8 * 2**20 + 1})) == "row_malformed"
+    assert code_of(row_of(materialInput=MATERIAL, sourceBinding=BINDING)) == "bad_command"
+
+
 def test_the_same_arguments_with_other_blanks_are_another_request():
     row = row_of()
     row["args"] = row["args"].replace(":", ": ")

@@ -32,6 +32,11 @@ CODES: dict[str, tuple[str, str]] = {
     "argument_refused": ("The argument {name!r} {problem}.", "Apply the Action with the arguments that the Tool declares."),
     "adapter_refused": ("Tool {tool!r} cannot run: {problem}.", "Correct the Tool or the Source on the Worker's machine."),
     "already_run_here": ("This process has already claimed {invocation}.", "Its outcome is reported once; a person reconciles it if that report was lost."),
+    "material_not_kept": ("The row selects the material {selector}, and no materials are kept here.", _LEFT),
+    "claim_too_late": (
+        "The lease passed before the answer to the claim came, so the call was not started.",
+        "Nothing ran. Apply the Action again if it is still wanted.",
+    ),
     "work_not_built": ("Rows of {kind} work are not part of this release.", "The row stays with the gateway."),
     # Paths and Sources
     "path_refused": ("The path {path!r} of {where} is refused: {problem}.", "Name a file below the Source's folder with plain names and slashes."),
