@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from rulith.adapters.hands import Runnable
-from rulith.adapters.outcomes import Call
+from rulith.adapters.outcomes import Call, Failed
 from rulith.adapters.sources import Source, Sources
 from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json
@@ -50,6 +50,7 @@ from rulith.work.signals import (
     Tell,
     TimeCame,
 )
+from rulith.work.table import TABLE
 
 POLL_TIMEOUT_S = 45.0            # above the longest hold of a gateway (25 s), with room for a slow answer
 CALL_TIMEOUT_S = 30.0            # a claim or a receipt: the gateway commits and answers
@@ -106,6 +107,7 @@ class Worker:
         self._offline_code = ""
         self._told_generation: int | None = None # of the lease the host last heard of
         self._lost_why = ""
+        self._doubts = False                     # a claim or receipt got no answer: what became of it is for a person
         self._orphaned = False                   # the parent is gone: nothing is waited for twice
         self._deeds: list[Deed] = []
 
@@ -118,7 +120,7 @@ class Worker:
         if handler is None:
             legal = sorted(kind.__name__ for phase, kind in TABLE if phase is self.phase)
             raise IllegalSignal(f"{type(signal).__name__} while {self.phase.value}; legal: {', '.join(legal)}")
-        handler(self, signal, now)
+        getattr(self, handler)(signal, now)
         return self._taken()
 
     def due_s(self, now: Moment) -> float | None:
@@ -136,8 +138,7 @@ class Worker:
             self._renew(now)
         if self._timer_s is not None and self._timer_s <= now.monotonic_s:
             self._timer_s = None
-            handler = TABLE[self.phase, TimeCame]
-            handler(self, TimeCame(), now)
+            getattr(self, TABLE[self.phase, TimeCame])(TimeCame(), now)
         return self._taken()
 
     def _taken(self) -> list[Deed]:
@@ -189,6 +190,10 @@ class Worker:
             self._leave(now)
             return
         generation = self.keeper.generation(now)
+        if self._doubts and generation is not None:
+            self._yield(generation)
+            return
+        self._doubts = False
         self.phase = Phase.ASKING
         self._asked_at, self._asked_generation = now, generation
         self._post(PollCame, worker_hop.poll(self.worker_id, self._advertised, generation), generation, POLL_TIMEOUT_S)
@@ -328,6 +333,12 @@ class Worker:
         if isinstance(reply, Accepted):
             self._took = True
             _remember(self._started, cleared.invocation)
+            if not self.keeper.is_live(now, cleared.generation):
+                # The machine slept, or the answer was very late: whoever holds the line now may have settled the call.
+                late = Refused("claim_too_late")
+                self._tell("skip", invocation=cleared.invocation, workType="action", code=late.code, reason=late.happened)
+                self._report(write_receipt(cleared, Failed(f"not_run: {late.code}: {late.happened}")))
+                return
             self.phase = Phase.RUNNING
             self._tell("claimed", invocation=cleared.invocation, tool=cleared.tool.id, action=cleared.action)
             self._do(Run(cleared.runnable))
@@ -335,6 +346,7 @@ class Worker:
         if isinstance(reply, Silent):
             # The lost answer may have been a yes; then the call is ours to leave to a person.
             code, reason = "claim_unanswered", f"{reply.why}; nothing was run"
+            self._doubts = True
         else:
             code, reason = reply.code or f"http_{reply.status}", reply.teaching
         self._tell("skip", invocation=cleared.invocation, workType="action", code=code, reason=reason)
@@ -374,6 +386,7 @@ class Worker:
             return
         else:
             why = reply.why if isinstance(reply, Silent) else f"the gateway answered {reply.status}"
+            self._doubts = True
             self._reported(receipt, landed=False, code="report_unanswered", reason=f"{why}; a person reconciles the call")
         self._cleared = self._receipt = None
         self._next(now)
@@ -455,7 +468,7 @@ class Worker:
         self._draining = True
         if self.phase is Phase.RUNNING:
             self._do(Kill())
-        for answer in (SourcesCame, PollCame, ClaimCame, ReportCame):
+        for answer in (SourcesCame, PollCame, ClaimCame, ReportCame, ReleaseCame):
             self._do(Abandon(answer))
         self._leave(now)
 
@@ -470,9 +483,7 @@ class Worker:
 
     def _leave(self, now: Moment) -> None:
         self._timer_s, self._waiting = None, None
-        if self._renewals.is_in_flight():
-            self._do(Abandon(RenewCame))
-            self._renewals.forget()
+        self._forget_renewal()
         generation = self.keeper.generation(now)
         self.keeper.stopped()
         if generation is None:
@@ -480,6 +491,25 @@ class Worker:
             return
         self.phase = Phase.LEAVING
         self._post(ReleaseCame, worker_hop.release(self.worker_id, generation), generation, RELEASE_TIMEOUT_S)
+
+    def _yield(self, generation: int) -> None:
+        """Leave the line and come back under a higher generation: only then may a person settle the call in doubt."""
+        self._forget_renewal()
+        self.phase = Phase.YIELDING
+        self._post(ReleaseCame, worker_hop.release(self.worker_id, generation), generation, RELEASE_TIMEOUT_S)
+
+    def _yielded(self, signal: ReleaseCame, now: Moment) -> None:
+        if isinstance(signal.reply, Rejected):
+            self._reject(signal.reply)
+            return
+        self._doubts = isinstance(signal.reply, Silent)     # then once more, while that lease is live
+        self._drop("left the line for a call without an answer")
+        self._ask(now)
+
+    def _forget_renewal(self) -> None:
+        if self._renewals.is_in_flight():
+            self._do(Abandon(RenewCame))
+        self._renewals.forget()
 
     def _released(self, signal: ReleaseCame, now: Moment) -> None:
         self._tell("lease", workerId=self.worker_id, released=isinstance(signal.reply, Accepted))
@@ -540,43 +570,3 @@ def _remember(seen: dict, what: object) -> None:
     seen[what] = None
     if len(seen) > REMEMBERED_MAX:
         del seen[next(iter(seen))]
-
-
-def _table() -> dict[tuple[Phase, type], Callable[[Worker, Signal, Moment], None]]:
-    """Every phase and every signal that can reach it; what is absent is illegal."""
-    # fmt: off
-    table = {
-        (Phase.NEW,       Began):       Worker._begin,
-        (Phase.SOURCING,  SourcesCame): Worker._sources_came,
-        (Phase.ASKING,    PollCame):    Worker._poll_came,
-        (Phase.ASKING,    TimeCame):    Worker._patience_over,
-        (Phase.RESTING,   TimeCame):    Worker._rest_over,
-        (Phase.CLAIMING,  ClaimCame):   Worker._claim_came,
-        (Phase.RUNNING,   RunEnded):    Worker._run_ended,
-        (Phase.REPORTING, ReportCame):  Worker._report_came,
-        (Phase.REPORTING, TimeCame):    Worker._receipt_over,
-        (Phase.RESENDING, TimeCame):    Worker._resend,
-        (Phase.LEAVING,   ReleaseCame): Worker._released,
-
-        (Phase.NEW,       StopAsked):   Worker._stop_idle,
-        (Phase.SOURCING,  StopAsked):   Worker._stop,
-        (Phase.ASKING,    StopAsked):   Worker._stop_asking,
-        (Phase.RESTING,   StopAsked):   Worker._stop_idle,
-        (Phase.CLAIMING,  StopAsked):   Worker._stop,
-        (Phase.RUNNING,   StopAsked):   Worker._stop,
-        (Phase.REPORTING, StopAsked):   Worker._stop,
-        (Phase.RESENDING, StopAsked):   Worker._stop,
-        (Phase.LEAVING,   StopAsked):   Worker._ignore,
-        (Phase.GONE,      StopAsked):   Worker._ignore,
-        (Phase.LEAVING,   ParentGone):  Worker._ignore,
-        (Phase.GONE,      ParentGone):  Worker._ignore,
-    }
-    # fmt: on
-    working = (Phase.SOURCING, Phase.ASKING, Phase.RESTING, Phase.CLAIMING, Phase.RUNNING, Phase.REPORTING, Phase.RESENDING)
-    table.update({(phase, ParentGone): Worker._vanish for phase in (Phase.NEW, *working)})
-    table[Phase.REPORTING, ParentGone] = Worker._vanish_reporting
-    table.update({(phase, RenewCame): Worker._renew_came for phase in working})
-    return table
-
-
-TABLE = _table()

@@ -26,6 +26,7 @@ class Phase(Enum):
     RUNNING = "running"          # the adapter
     REPORTING = "reporting"      # a receipt's answer, or a renewal that the receipt waits for
     RESENDING = "resending"      # the time until the same receipt goes out again
+    YIELDING = "yielding"        # the release of a line that is asked for again at once
     LEAVING = "leaving"          # the release
     GONE = "gone"
 

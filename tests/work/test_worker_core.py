@@ -137,6 +137,7 @@ MEANT = {
     Phase.RUNNING: {RunEnded, RenewCame, StopAsked, ParentGone},
     Phase.REPORTING: {ReportCame, TimeCame, RenewCame, StopAsked, ParentGone},
     Phase.RESENDING: {TimeCame, RenewCame, StopAsked, ParentGone},
+    Phase.YIELDING: {ReleaseCame, StopAsked, ParentGone},
     Phase.LEAVING: {ReleaseCame, StopAsked, ParentGone},
     Phase.GONE: {StopAsked, ParentGone},
 }
@@ -475,6 +476,69 @@ def test_a_claim_refused_or_unanswered_runs_nothing(reply):
     assert not any(isinstance(deed, Run) for deed in play.deeds) and "ReportWork" not in kinds(deeds)
 
 
+def test_after_a_claim_without_an_answer_the_line_is_left_and_asked_for_again():
+    """The call may be ours and is run by nobody: it stays pending until the fence moves, and a live Worker would hold it for ever."""
+    play = Play()
+    play.held(play.row(), play.row("inv_2"))
+    assert kinds(play.give(ClaimCame(Silent("cut")))) == ["ClaimWork"]         # the rest of the batch goes on
+    play.give(ClaimCame(OK))
+    play.give(RunEnded(Executed("done")))
+    left = play.give(ReportCame(OK))
+    assert kinds(left) == ["ReleaseLease"] and sent(left)[0]["workerGeneration"] == 1
+    asked = play.give(ReleaseCame(OK))
+    assert kinds(asked) == ["Poll"] and "workerGeneration" not in sent(asked)[0]
+    assert kinds(play.polled(generation=3)) == [] and kinds(play.advance(0.3)) == ["Poll"]
+
+
+def test_a_receipt_never_answered_leaves_the_line_too():
+    play = Play(lease_ms=600_000, heartbeat_ms=500_000)
+    play.held(play.row())
+    play.give(ClaimCame(OK))
+    play.give(RunEnded(Executed("done")))
+    for _ in range(3):
+        play.give(ReportCame(Silent("cut")))
+        assert kinds(play.advance(12.001)) == ["ReportWork"]
+    assert kinds(play.give(ReportCame(Silent("cut")))) == ["ReleaseLease"]
+
+
+@pytest.mark.parametrize("reply, then", [
+    (Denied("worker_lease_lost", 200), "Poll"), (Silent("cut"), "Poll"), (Rejected(), None),
+])
+def test_a_line_left_in_doubt_is_asked_for_again_whatever_the_release_says(reply, then):
+    play = Play()
+    play.held(play.row())
+    play.give(ClaimCame(Silent("cut")))
+    play.advance(5)
+    assert play.core.phase is Phase.YIELDING
+    assert kinds(play.give(ReleaseCame(reply))) == ([then] if then else [])
+    assert play.core.phase is (Phase.ASKING if then else Phase.GONE)
+
+
+@pytest.mark.parametrize("end", [StopAsked(), ParentGone()])
+def test_a_line_left_in_doubt_ends_when_it_is_told_to(end):
+    play = Play()
+    play.held(play.row())
+    play.give(ClaimCame(Silent("cut")))
+    play.advance(5)
+    deeds = play.give(end)
+    if isinstance(end, ParentGone):
+        assert Abandon(ReleaseCame) in deeds and kinds(deeds) == ["ReleaseLease"]
+    assert Exit(0) in play.give(ReleaseCame(OK))
+
+
+def test_a_claim_answered_after_the_lease_passed_starts_nothing_and_says_so():
+    """The machine slept: whoever holds the line now may have settled the call, so an act now would be one too many."""
+    play = Play()
+    play.held(play.row())
+    play.clock.advance(61)
+    deeds = play.give(ClaimCame(OK))
+    assert not any(isinstance(deed, Run) for deed in deeds)
+    report = sent(deeds)[0]
+    assert (report["kind"], report["ok"], report["workerGeneration"]) == ("ReportWork", False, 1)
+    assert report["reason"].startswith("not_run: claim_too_late")
+    assert told(deeds, "skip")[0]["code"] == "claim_too_late"
+
+
 def test_a_call_claimed_here_is_never_claimed_again():
     play = Play()
     play.held(play.row())
@@ -507,7 +571,7 @@ def test_a_receipt_is_sent_at_most_four_times_and_always_the_same_bytes():
     deeds = play.give(ReportCame(Silent("cut")))
     assert waits == [1, 4, 12] and len(bodies) == 4 and len(set(bodies)) == 1
     assert told(deeds, "reported")[0]["code"] == "report_unanswered"
-    assert kinds(deeds) == ["Poll"]
+    assert kinds(deeds) == ["ReleaseLease"]      # and then asked for again, so that a person may settle the call
 
 
 @pytest.mark.parametrize("code", ["worker_fenced", "already_reported", "not_claimer", "ingest_rejected"])
