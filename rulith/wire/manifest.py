@@ -18,12 +18,16 @@ from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.base.limits import TOOLS_MAX
 from rulith.base.paths import relative_components
+from rulith.wire.sql import CONSTRUCTIVE, READS, BadStatement, read_statement
 
 FORMAT = "rulith-worker-tools/1"
 ADAPTERS = ("http", "run", "db-query", "db-exec-fenced", "mcp", "workspace")
+DECLARED_ADAPTERS = (*ADAPTERS, "material")     # what a Poll may name
 SOURCE_TYPES = ("compute", "db", "file", "http", "human", "mcp", "sensor")
 KINDS = ("read", "write", "run")
 TIERS = ("verified", "attested", "approximate", "inductive", "uncertain", "perceived", "asserted")
+VERBS = {"db-query": READS, "db-exec-fenced": CONSTRUCTIVE}
+_ONLY_KIND = {"db-query": "read", "db-exec-fenced": "write"}
 RETURNS_MAX = 32                 # more rows than this is a data set, not a result
 
 MEMBERS = frozenset(
@@ -61,6 +65,9 @@ class Tool:
 
     def descriptor(self) -> dict[str, object]:
         """What a Poll says about this Tool."""
+        more: dict[str, object] = {"adapter": self.adapter} if self.adapter in VERBS else {}
+        if "textWrite" in self.fence:
+            more = {"adapter": self.adapter, "entry": self.entry, "fence": dict(self.fence)}
         return {
             "id": self.id,
             "digest": self.digest,
@@ -68,6 +75,7 @@ class Tool:
             "kind": self.kind,
             "params": dict(self.params),
             "returns": [dict(row) for row in self.returns],
+            **more,
         }
 
 
@@ -194,12 +202,18 @@ def _entry_text(entry: _Entry, adapter: str, params: Mapping[str, str]) -> str:
         )  # fmt: skip
         for name in re.findall(r"\{([^{}]*)\}", text):
             entry.need(name in params, "entry", f"{{{name}}} is not a declared parameter")
+            entry.need(params.get(name) in ("string", "number", "boolean"), "entry", f"{{{name}}} must be declared string, number or boolean")
     elif adapter == "run":
         try:
             names = relative_components(text, where="entry")
         except Refused as refused:
             raise entry.refuse("entry", f"must be a file inside the Worker root; {refused.facts['problem']}") from None
         entry.need(bool(names), "entry", "must name a file inside the Worker root")
+    elif adapter in VERBS:
+        try:
+            read_statement(text, params, VERBS[adapter])
+        except BadStatement as bad:
+            raise entry.refuse("entry", f"is no statement for {adapter}: {bad}") from None
     elif adapter == "workspace":
         entry.need(text in _OPERATIONS, "entry", f"{text[:60]!r} is not one of {', '.join(_OPERATIONS)}")
     return text
@@ -215,11 +229,12 @@ def _kind(entry: _Entry, adapter: str, fence: Mapping[str, object]) -> str:
     stated = entry.members.get("kind")
     kind = _default_kind(adapter, fence) if "kind" not in entry.members else stated
     entry.need(kind in KINDS, "kind", f"must be one of {', '.join(KINDS)}")
-    only = {"db-query": "read", "db-exec-fenced": "write"}.get(adapter)
+    only = _ONLY_KIND.get(adapter)
     entry.need(only is None or kind == only, "kind", f"must be {only} for the adapter {adapter}")
     if adapter == "http" and kind == "read":
         entry.need(fence.get("method", "GET") in ("GET", "HEAD"), "fence", "a read sends GET or HEAD")
         entry.need("completion" not in fence, "fence", "a read has no completion")
+        entry.need("textWrite" not in fence, "fence", "a read writes no text")
     return str(kind)
 
 
@@ -299,8 +314,25 @@ def _fence(entry: _Entry, adapter: str) -> Mapping[str, object]:
     if "completion" in fence:
         _completion(entry, fence["completion"])
     if "textWrite" in fence:
-        entry.need(isinstance(fence["textWrite"], dict), "fence", "textWrite must be an object")
+        _text_write(entry, fence)
     return fence
+
+
+def _text_write(entry: _Entry, fence: Mapping[str, object]) -> None:
+    """`textWrite {target, text}`: which parameter is the last segment of the path, and which the whole body."""
+    row = entry.closed("fence", fence["textWrite"], ("target", "text"))
+    params = entry.members.get("params")
+    for member in ("target", "text"):
+        declared = params.get(row.get(member)) if isinstance(params, dict) and isinstance(row.get(member), str) else None
+        entry.need(declared == "string", "fence", f"textWrite.{member} must name a parameter of type string")
+    entry.need(row["target"] != row["text"], "fence", "textWrite.target and textWrite.text must be two parameters")
+    entry.need(fence.get("method", "PUT") == "PUT", "fence", "a textWrite sends PUT")
+    entry.need("completion" not in fence, "fence", "a textWrite has no completion")
+    text = entry.members.get("entry")
+    entry.need(
+        isinstance(text, str) and text.rpartition("/")[2] == f"{{{row['target']}}}" and f"{{{row['text']}}}" not in text,
+        "entry", "must end with /{target} of its textWrite, and not name its text",
+    )  # fmt: skip
 
 
 def _env_pass(entry: _Entry, adapter: str) -> tuple[str, ...] | None:
@@ -433,6 +465,11 @@ def read_descriptors(rows: object) -> list[dict[str, object]]:
         types = row.get("sourceTypes", [])
         if not isinstance(types, list) or not all(name in SOURCE_TYPES for name in types) or len(set(types)) != len(types):
             raise refuse("sourceTypes", f"must be a list of {', '.join(SOURCE_TYPES)}")
+        adapter = row.get("adapter")
+        if "adapter" in row and adapter not in DECLARED_ADAPTERS:
+            raise refuse("adapter", f"must be one of {', '.join(DECLARED_ADAPTERS)}")
+        if "db" in types and (adapter not in VERBS or kind != _ONLY_KIND[str(adapter)]):
+            raise refuse("adapter", "a Tool on a db Source is db-query and a read, or db-exec-fenced and a write")
         returns = row.get("returns", [])
         if isinstance(returns, list):
             returns = [{"args": {}, **entry} if isinstance(entry, dict) else entry for entry in returns]

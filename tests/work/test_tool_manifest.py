@@ -11,6 +11,8 @@ from rulith.wire.manifest import BUILTINS, builtin_tools, pin_of, read_descripto
 
 RUN = {"adapter": "run", "sourceTypes": ["file"], "entry": "adapters/a.py"}
 HTTP = {"adapter": "http", "sourceTypes": ["http"], "entry": "orders/{id}", "params": {"id": "string"}}
+NOTE = {"adapter": "http", "sourceTypes": ["http"], "entry": "notes/{name}", "params": {"name": "string", "body": "string"},
+        "fence": {"textWrite": {"target": "name", "text": "body"}}}
 DB = {"adapter": "db-query", "sourceTypes": ["db"], "entry": "SELECT 1"}
 ROW = {"predicate": "acme.thing", "args": {"id": "$id"}}
 
@@ -116,6 +118,19 @@ def test_a_tool_on_a_built_in_implementation_has_its_params_and_returns():
     ({**HTTP, "entry": "https://else.example/"}, "entry"),
     ({**HTTP, "entry": "//else.example/"}, "entry"),
     ({**HTTP, "entry": "orders/{nobody}"}, "entry"),
+    ({**HTTP, "params": {"id": "string?"}}, "entry"),
+    ({**HTTP, "params": {"id": "json"}}, "entry"),
+    ({**HTTP, "entry": "orders\\{id}"}, "entry"),
+    ({**HTTP, "entry": "HTTPS:orders"}, "entry"),
+    ({**DB, "entry": "DELETE FROM t"}, "entry"),
+    ({**DB, "entry": "UPDATE t SET a = 1"}, "entry"),
+    ({**DB, "entry": "SELECT 1; SELECT 2"}, "entry"),
+    ({**DB, "entry": "SELECT {nobody}"}, "entry"),
+    ({**DB, "entry": "SELECT {id}", "params": {"id": "json"}}, "entry"),
+    ({**DB, "entry": "SELECT {id}", "params": {"id": "string?"}}, "entry"),
+    ({**DB, "adapter": "db-exec-fenced", "entry": "TRUNCATE t"}, "entry"),
+    ({**NOTE, "entry": "notes/{name}/body"}, "entry"),
+    ({**NOTE, "entry": "notes/{body}/{name}"}, "entry"),
     ({"adapter": "workspace", "sourceTypes": ["file"], "entry": "delete"}, "entry"),
     ({**RUN, "kind": "delete"}, "kind"),
     ({**RUN, "kind": None}, "kind"),
@@ -150,6 +165,18 @@ def test_a_tool_on_a_built_in_implementation_has_its_params_and_returns():
     ({**HTTP, "fence": {"completion": {"stage": "terminal", "statuses": [202], "json": {"field": "a", "equals": 1}}}}, "fence"),
     ({**HTTP, "fence": {"completion": {"stage": "done", "statuses": [200], "json": {"field": "a", "equals": 1}}}}, "fence"),
     ({**HTTP, "fence": {"completion": {"stage": "terminal", "statuses": [200], "json": {"field": "a", "equals": ""}}}}, "fence"),
+    ({**HTTP, "fence": {"completion": {"stage": "terminal", "statuses": [], "json": {"field": "a", "equals": 1}}}}, "fence"),
+    ({**HTTP, "fence": {"completion": {"stage": "terminal", "statuses": [200, 200], "json": {"field": "a", "equals": 1}}}}, "fence"),
+    ({**HTTP, "fence": {"completion": {"stage": "terminal", "statuses": [200.0], "json": {"field": "a", "equals": 1}}}}, "fence"),
+    ({**HTTP, "fence": {"completion": {"stage": "terminal", "statuses": [200], "json": {"field": "a.b", "equals": 1}}}}, "fence"),
+    ({**HTTP, "fence": {"completion": {"stage": "terminal", "statuses": [200], "json": {"field": "a", "equals": "x" * 129}}}}, "fence"),
+    ({**HTTP, "fence": {"completion": {"stage": "terminal", "statuses": [200], "json": {"field": "a", "equals": None}}}}, "fence"),
+    ({**HTTP, "fence": {"completion": {"stage": "terminal", "statuses": [200]}}}, "fence"),
+    ({**NOTE, "fence": {"textWrite": {"target": "name", "text": "name"}}}, "fence"),
+    ({**NOTE, "fence": {"textWrite": {"target": "name"}}}, "fence"),
+    ({**NOTE, "fence": {"textWrite": []}}, "fence"),
+    ({**NOTE, "fence": {**NOTE["fence"], "method": "POST"}}, "fence"),
+    ({**NOTE, "kind": "read"}, "fence"),
     ({"adapter": "mcp", "sourceTypes": ["mcp"], "entry": "a", "fence": {"timeoutMs": 30001}}, "fence"),
     ({"adapter": "mcp", "sourceTypes": ["mcp"], "entry": "a", "fence": {"method": "GET"}}, "fence"),
     ({**HTTP, "env": {"pass": []}}, "env"),
@@ -211,6 +238,15 @@ def test_a_descriptor_is_complete_and_sorted():
     assert descriptor["sourceTypes"] == ["compute", "file", "http"] and descriptor["params"] == {} and descriptor["returns"] == []
 
 
+def test_a_database_tool_says_its_adapter_and_a_text_write_what_it_sends():
+    """Newer bundles of the contract, "descriptor"."""
+    assert only(DB).descriptor()["adapter"] == "db-query"
+    told = only(NOTE).descriptor()
+    assert (told["adapter"], told["entry"], told["fence"]) == ("http", "notes/{name}", NOTE["fence"])
+    assert "adapter" not in only(HTTP).descriptor()
+    assert read_descriptors([only(DB).descriptor(), {**told, "id": "acme.note@1"}])[1]["entry"] == "notes/{name}"
+
+
 # -- the other side --------------------------------------------------------------------
 
 
@@ -235,6 +271,10 @@ def test_what_a_descriptor_leaves_out_is_filled_and_never_missing():
     (lambda row: [{**row, "params": {"id": "text"}}], "tool_descriptor_invalid"),
     (lambda row: ["acme.tool@1"], "tool_descriptor_invalid"),
     (lambda row: {"tools": []}, "tool_descriptor_invalid"),
+    (lambda row: [{**row, "adapter": "shell"}], "tool_descriptor_invalid"),
+    (lambda row: [{**row, "sourceTypes": ["db"]}], "tool_descriptor_invalid"),
+    (lambda row: [{**row, "sourceTypes": ["db"], "adapter": "db-query", "kind": "write"}], "tool_descriptor_invalid"),
+    (lambda row: [{**row, "sourceTypes": ["db"], "adapter": "db-exec-fenced", "kind": "read"}], "tool_descriptor_invalid"),
 ])
 def test_a_tool_list_that_is_wrong_is_refused(spoil, code):
     with pytest.raises(Refused) as caught:
