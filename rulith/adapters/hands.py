@@ -7,9 +7,12 @@ and a row for it is refused by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from rulith.adapters.http import compile_request
+from rulith.adapters.outbound import Outbound
+from rulith.adapters.material import Shelf, compile_material
 from rulith.adapters.outcomes import Call, Outcome
 from rulith.adapters.run import TIMEOUT_DEFAULT_S, compile_program
 from rulith.adapters.sources import Source
@@ -18,7 +21,7 @@ from rulith.adapters.workspace import BUILT, compile_look
 from rulith.base.errors import Refused
 from rulith.wire.manifest import Tool
 
-_NEEDS_SOURCE = ("db-query", "db-exec-fenced", "http", "mcp", "workspace")
+_NEEDS_SOURCE = ("db-query", "db-exec-fenced", "http", "mcp", "workspace", "material")
 
 
 class Runnable(Protocol):
@@ -36,15 +39,19 @@ class Hands:
     """Compiles calls; holds what every adapter of this process shares.
 
     ambient   the process environment that children inherit from, before filtering
+    outbound  what the adapters share that reach out
+    shelf     where materials are kept, or None
     """
 
     territory: Territory
     ambient: Mapping[str, str]
     run_timeout_s: float = TIMEOUT_DEFAULT_S
+    outbound: Outbound = field(default_factory=Outbound, repr=False)
+    shelf: Shelf | None = None
 
     def inspect(self, source: Source) -> Refused | None:
         """Why no Tool could use this Source as it is, or None; what is no folder is judged by its adapter."""
-        if source.type != "file":
+        if source.type != "file" or (self.shelf is not None and self.shelf.is_its(source, self.territory.root)):
             return None
         try:
             self.territory.folder_of(source)
@@ -67,4 +74,6 @@ class Hands:
 _COMPILERS: Mapping[str, Callable[[Call, Hands], Runnable]] = {
     "run": lambda call, hands: compile_program(call, hands.territory, hands.ambient, hands.run_timeout_s),
     "workspace": lambda call, hands: compile_look(call, hands.territory),
+    "http": lambda call, hands: compile_request(call, hands.outbound),
+    "material": lambda call, hands: compile_material(call, hands.shelf, hands.territory.root),
 }

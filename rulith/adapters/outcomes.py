@@ -21,12 +21,18 @@ OBJECT_BYTES_DEFAULT = 2**20     # what one output may hold where no policy says
 class Executed:
     """`text` is the result; `rows` are for the facts, None when they are read from the text.
 
-    brief  a shorter result that says the same when the facts carry the rest
+    brief       a shorter result that says the same when the facts carry the rest
+    unreadable  the code where the contract's facts cannot be read from it: then the effect is unknown
+    confirmed   the far side said in its own words that the write is complete
+    literal     the text is not ours to judge: it may begin with `error:` and is no failure
     """
 
     text: str
     rows: tuple[Mapping[str, object], ...] | None = None
     brief: str | None = None
+    unreadable: str = ""
+    confirmed: bool = False
+    literal: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,10 @@ class Failed:
 
 @dataclass(frozen=True)
 class Withheld:
+    """`why` is for the person at this machine; it never travels."""
+
     code: str
+    why: str = ""
 
 
 Outcome = Executed | Failed | Withheld

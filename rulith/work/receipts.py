@@ -98,8 +98,10 @@ class _Writer:
             "worker_id": cleared.worker_id, "generation": cleared.generation, "grant": cleared.grant,
         }  # fmt: skip
 
-    def executed(self, result: str, facts: list[dict[str, object]]) -> Receipt:
+    def executed(self, result: str, facts: list[dict[str, object]], confirmed: bool = False) -> Receipt:
         report = report_action(self.cleared.invocation, ok=True, result=result, facts=facts, **self._identity)
+        if confirmed:
+            report["completionStage"] = "terminal"
         return Receipt(report, "executed", self.cleared.generation)
 
     def failed(self, reason: str) -> Receipt:
@@ -127,19 +129,19 @@ class _Writer:
 
     def told(self, outcome: Executed) -> Receipt:
         cleared = self.cleared
-        if outcome.text.startswith("error:"):
+        if outcome.text.startswith("error:") and not outcome.literal:
             return self.failed(outcome.text)
         facts: list[dict[str, object]] = []
         if cleared.returns:
             try:
                 facts = facts_of(cleared.returns, rows_of(outcome.text) if outcome.rows is None else outcome.rows)
             except _Unmapped as problem:
-                if not cleared.is_read:
-                    return self.undeliverable(UNREADABLE, str(problem))
+                if outcome.unreadable or not cleared.is_read:
+                    return self.undeliverable(outcome.unreadable or UNREADABLE, str(problem))
                 return self.failed(f"The Tool ran and its result cannot be read: {problem}.")
         for text in (outcome.text, outcome.brief if facts else None):
             if text is not None and _size(text, "", facts) <= cleared.inline_bytes:
-                return self.executed(text, facts)
+                return self.executed(text, facts, outcome.confirmed)
         alone = _size("", "", facts)
         if alone > cleared.inline_bytes:
             return self.not_delivered(FACTS_TOO_LARGE, alone)
@@ -150,7 +152,7 @@ def write_receipt(cleared: Cleared, outcome: Outcome) -> Receipt:
     """The one report of this call, under the identity it was dispatched under."""
     writer = _Writer(cleared)
     if isinstance(outcome, Withheld):
-        return writer.undeliverable(outcome.code)
+        return writer.undeliverable(outcome.code, outcome.why)
     if isinstance(outcome, Failed):
         return writer.failed(outcome.reason)
     return writer.told(outcome)

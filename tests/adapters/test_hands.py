@@ -10,9 +10,8 @@ from rulith.base.errors import Refused
 from rulith.wire.manifest import BUILTINS, read_tool
 
 NOT_BUILT = [
-    (read_tool("acme.web@1", {"adapter": "http", "sourceTypes": ["http"], "entry": "orders"}), Source("s", "http", "https://h")),
     (read_tool("acme.rows@1", {"adapter": "db-query", "sourceTypes": ["db"], "entry": "SELECT 1"}), Source("s", "db", "dsn")),
-    (read_tool("acme.put@1", {"adapter": "db-exec-fenced", "sourceTypes": ["db"], "entry": "INSERT"}), Source("s", "db", "dsn")),
+    (read_tool("acme.put@1", {"adapter": "db-exec-fenced", "sourceTypes": ["db"], "entry": "INSERT INTO t DEFAULT VALUES"}), Source("s", "db", "dsn")),
     (read_tool("acme.far@1", {"adapter": "mcp", "sourceTypes": ["mcp"], "entry": "search"}), Source("s", "mcp", "x")),
     (BUILTINS["rulith.mcp.discover@1"], Source("s", "mcp", "x")),
 ]
@@ -38,8 +37,8 @@ def test_without_a_source_they_are_refused_for_that_first(hands, tool, source):
     assert caught.value.code == "source_free_refused"
 
 
-def test_what_is_offered_is_run_and_three_looks():
-    assert [tool.entry for tool in BUILTINS.values() if is_built(tool)] == ["list", "read_text", "read_json"]
+def test_what_is_offered_is_run_and_every_workspace_tool():
+    assert all(is_built(tool) for tool in BUILTINS.values() if tool.adapter == "workspace")
     assert is_built(read_tool("acme.run@1", {"adapter": "run", "sourceTypes": [], "entry": "a.py"}))
 
 

@@ -41,6 +41,7 @@ CODES: dict[str, tuple[str, str]] = {
     # Paths and Sources
     "path_refused": ("The path {path!r} of {where} is refused: {problem}.", "Name a file below the Source's folder with plain names and slashes."),
     "source_root_refused": ("The folder of Source {source!r} is refused: {problem}.", "Bind a folder that holds only what the Agent may see."),
+    "source_unusable": ("Source {source!r} cannot be used: {problem}.", "Correct its entry in the Source vault of the Worker's machine, or its address in the Console."),
     # Running
     "workspace_refused": ("{problem}.", "Choose another path below the Source's folder."),
 }
