@@ -18,7 +18,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rulith.adapters.beneath import open_beneath
+from rulith.adapters.beneath import open_file
 from rulith.adapters.environment import child_environment
 from rulith.adapters.outcomes import REASON_BYTES_MAX, Call, Executed, Failed, Outcome, Withheld, cut_text
 from rulith.adapters.territory import Territory
@@ -95,7 +95,7 @@ def compile_program(
     tool = call.tool
     names = relative_components(tool.entry, where=f"Tool {tool.id!r}")
     try:
-        with open_beneath(territory.root, names, folder=False):
+        with open_file(os.path.realpath(territory.root), names):
             pass
     except Refused as refused:
         problem = refused.happened.rstrip(".").replace("the Source's folder", "the Worker root")

@@ -1,4 +1,4 @@
-"""list, read_text, read_json on real folders with hostile names and links."""
+"""list, read_text, read_json on real folders, and what every look below a folder refuses."""
 
 import asyncio
 import json
@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from rulith.adapters.beneath import open_beneath
+from rulith.adapters.beneath import open_file
 from rulith.adapters.hands import Hands
 from rulith.adapters.outcomes import Call, Executed, Failed
 from rulith.adapters.sources import Source
@@ -195,15 +195,6 @@ def test_a_name_that_is_no_text_is_shown_and_does_not_break_the_listing(desk):
     assert row["entry_type"] == "other" and json.dumps(row).isascii()
 
 
-@pytest.mark.parametrize("operation, arguments", [
-    ("count", {}), ("search", {"query": "a"}), ("hash", {"path": "a"}), ("write_text", {"path": "a", "text": "b"}), ("write_json", {"path": "a", "value": 1}),
-])
-def test_what_is_not_built_says_so_before_a_claim(desk, operation, arguments):
-    with pytest.raises(Refused) as caught:
-        desk.compile(operation, **arguments)
-    assert caught.value.code == "not_built" and operation in caught.value.teaching
-
-
 def test_a_workspace_tool_without_a_source_is_refused(desk):
     with pytest.raises(Refused) as caught:
         desk.compile("list", source=None)
@@ -218,6 +209,6 @@ def test_a_source_without_a_folder_is_refused(desk, access):
 
 
 def test_a_file_that_is_not_there_is_workspace_refused(desk):
-    with pytest.raises(Refused) as caught, open_beneath(str(desk.root), ["none.txt"], folder=False):
+    with pytest.raises(Refused) as caught, open_file(str(desk.root), ["none.txt"]):
         pass
     assert caught.value.code == "workspace_refused" and str(desk.root) not in caught.value.teaching
