@@ -86,7 +86,7 @@ async def _one_shot(options: Options, settings: Settings) -> RunResult:
         parent.cancel()
     if ended_by:
         result.exit = ended_by[0]
-    for label in run.unread.labels():
+    for label in run.unread.left():
         print(f"Outcome not read: {label}", file=sys.stderr)
     return result
 
@@ -124,7 +124,7 @@ def _chat(options: Options, settings: Settings) -> int:
             return TERMINATED
         finally:
             thread.ask(run.end())
-            for label in run.unread.labels():
+            for label in run.unread.left():
                 print(f"Outcome not read: {label}", file=sys.stderr)
 
 

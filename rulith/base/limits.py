@@ -60,6 +60,14 @@ INLINE_BYTES_MAX = 65_536        # a receipt's result, reason and facts together
 OBJECT_BYTES_MAX = 8 * 2**20     # a result that leaves as an object; stated to the Worker, none is taken yet
 OBJECTS_BYTES_MAX = 256 * 2**20
 OBJECT_RETENTION_MS = 86_400_000
+DROPBOX_FILE_BYTES_MAX = 16 * 2**20   # a snapshot of every call and receipt under way; one call is well under two MiB
+DROPBOX_NAMES_MAX = 1_000        # in one folder of a drop box; more is a folder used for something else
+DROPBOX_FILES_KEPT = 4           # of a direction: the newest, and some that a torn copy can fall back to
+DROPBOX_ROWS_MAX = 256           # members of one list in a drop-box file
+DROPBOX_WINDOW_MS = 3 * 86_400_000           # a call that travels by drop box is started within three days or not at all
+DROPBOX_WINDOW_MS_MAX = 30 * 86_400_000
+DROPBOX_SKEW_S = 600.0           # how far apart the clocks on both sides of a drop box may be
+DROPBOX_LOOK_S = 1.0             # between looks into a drop box
 ARTIFACTS_KEPT = 256             # references of one Agent; the oldest give way
 
 # Materials
@@ -116,12 +124,28 @@ SHOWN_BYTES_MAX = 32_768         # of one call's input or answer on the page
 
 # The Agent
 DRIVER_STEPS_MAX = 200           # Actions one run of the board driver applies
+UNREAD_ROWS_MAX = 32             # calls of one conversation whose outcome its model has not read
+UNREAD_ALL_MAX = 512             # of all conversations of one Agent
+TASK_BODY_BYTES_MAX = 65_536      # one message to `agent --serve`
+STOP_BODY_BYTES_MAX = 4_096
+ATTACHMENTS_MAX = 8               # of one message
+SHOWN_TASK_CHARS_MAX = 8_000      # of a task's text or note in `/runs`; the saved turn holds all of it
+ARCHIVED_KEYS_MAX = 10_000        # remembered where conversations are not saved
+RESTORED_CHARS_MAX = 24_000       # of an earlier conversation, told to a model once
 HISTORY_FILE_BYTES_MAX = 32 * 2**20      # one saved turn
 HISTORY_ACTIVE_TURNS_MAX = 1_000         # in conversations that are not archived
 HISTORY_ACTIVE_BYTES_MAX = 256 * 2**20
 HISTORY_RESERVED_BYTES = 8 * 2**20       # kept free for each turn that has not ended, so that its end can be saved
 PRICE_ROWS_MAX = 1_000           # of a price table
 BUDGET_LOCK_WAIT_S = 5.0         # for another run that changes the same budget file, which takes milliseconds
+MODEL_HEAD_S = 600.0             # until a model service begins to answer: a slow local model reads a long prompt
+MODEL_SILENCE_S = 180.0          # between two pieces of its reply
+MODEL_REPLY_S = 1800.0           # for the whole of it, however it drips
+MODEL_REPLY_BYTES_MAX = 8 * 2**20
+MODEL_BUSY_TRIES = 3             # how often a service that is too busy is asked again
+MODEL_BUSY_WAIT_S = 30.0         # the longest pause it may ask for
+MODEL_SERVICES_MAX = 64          # of which habits are remembered
+MODEL_HABITS_DAYS = 7            # until a service is tried anew as its dialect says
 STORE_WAIT_S = 30.0              # for a gateway that cannot commit: room to free some disk, and no run hangs on it
 
 # The reasoning board

@@ -13,7 +13,7 @@ import json
 from dataclasses import dataclass, field
 from enum import Enum
 
-from rulith.runtime.strip import SETTLED, UNRESOLVED, Entry, read_strip
+from rulith.runtime.strip import SETTLED, UNRESOLVED, Entry, Key, read_strip
 from rulith.wire.contract import mcp_contract
 
 SURFACE = mcp_contract().namespace
@@ -43,6 +43,8 @@ class Answer:
     body      the one JSON object for the model; it holds no host metadata
     ordinal   the operation's number where progress named it; never shown to a model
     focused   the focus membership the answer reported, None where it reported none
+    own       which strip entry is this call's, where waiting for it has found that out
+    has_strip whether it carried a strip of which every entry could be read
     """
 
     tool: str
@@ -52,6 +54,8 @@ class Answer:
     focused: tuple[Focused, ...] | None = None
     affected: tuple[str, ...] | None = None
     operations: tuple[Entry, ...] = field(default=(), repr=False)
+    own: Key | None = None
+    has_strip: bool = False
 
     @property
     def text(self) -> str:
@@ -151,7 +155,7 @@ def read_answer(tool: str, result: dict, *, agent_id: str, ordinal: int | None) 
     if kind is None:
         return Unreadable("upstream_unavailable", "it has none of the forms of an answer")
     return Answer(tool, kind, body, ordinal, None if meta is None else meta.focused,
-                  None if meta is None else meta.affected, tuple(strip or ()))
+                  None if meta is None else meta.affected, tuple(strip or ()), has_strip=strip is not None)
 
 
 def recorded_answer(tool: str, recorded: object) -> dict | None:

@@ -20,6 +20,7 @@ from rulith.runtime.answers import TOOLS, Answer, Kind, compact
 from rulith.runtime.events import Sink
 from rulith.runtime.line import BoardLine
 from rulith.runtime.settings import EXPLORATION
+from rulith.runtime.strip import WRITES
 from rulith.runtime.surface import HOST_FIELDS, RETIRED_FIELDS
 from rulith.runtime.unread import UnreadOutcomes
 
@@ -94,15 +95,35 @@ class CallServer:
                        transportFailed=False, output=_refusal_body(call.name, _model_code(refusal), str(refusal)))
             return result, False, ""
         arguments = self._pinned(call)
-        before = self._line.session.last_strip
+        held_back = await self._held_back(call)
+        if held_back is not None:
+            self._emit("tool-call", callId=call.id, cmd=call.name, input=arguments)
+            self._emit("tool-result", callId=call.id, cmd=call.name, code=held_back["errorCode"], accepted=False, held=False,
+                       notExecuted=True, transportFailed=False, output=held_back)
+            return CallResult(call.id, call.name, compact(held_back), True), True, ""
+        before = self._line.session.known
         answer = await self._line.call(call.name, arguments, call_id=call.id)
-        showed_earlier = self._unread.take(answer, arguments, before)
+        answer, showed_earlier = self._unread.take(answer, arguments, before)
         if call.name == "ApplyAction":
             _, row = applied(answer, arguments)
             self.steps.append(row)
             self._emit("action-outcome", **row)
         result = CallResult(call.id, call.name, answer.text, answer.is_error)
         return result, showed_earlier or _suspends(answer), answer.code
+
+    async def _held_back(self, call: ProposedCall) -> dict | None:
+        """What a write is answered with, instead of being sent, while its model has outcomes to read; None when it is sent."""
+        if call.name not in WRITES:
+            return None
+        read = None
+        if self._unread.needs_read:
+            read = await self._line.call("QueryBoard", {})
+            if read.kind is not Kind.ACCEPTED:
+                return _refusal_body(call.name, read.code, "This call was not sent: outcomes of an earlier run have to be read "
+                                     f"first, and the Board could not be read. {read.teaching}")
+            self._unread.take_read(read)
+        refusal = self._unread.gate(read)
+        return None if refusal is None else {**refusal, "tool": call.name}
 
     def _pinned(self, call: ProposedCall) -> dict:
         """The call's arguments, with what the person fixed put into an OpenCase that creates."""
@@ -115,7 +136,7 @@ class CallServer:
         return opened
 
     def _interrupted(self, call: ProposedCall) -> CallResult:
-        self._unread.interrupted(call.name, call.arguments or {}, self._line.session.last_strip)
+        self._unread.interrupted(call.name, call.arguments or {}, self._line.session.known)
         return CallResult(call.id, call.name, compact({
             "errorCode": "turn_stopped",
             "teaching": "The person stopped the turn while this call was under way. It may or may not have run. Look for "

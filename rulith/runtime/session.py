@@ -23,7 +23,7 @@ from rulith.base.errors import Mismatch, Refused
 from rulith.base.ids import mint_uuid
 from rulith.net.client import ClientStream, HttpClient, NetFailed
 from rulith.runtime.answers import Answer, Unreadable, lost, read_answer, read_meta, unobserved, unsent
-from rulith.runtime.strip import Entry, StateRow, read_state_form
+from rulith.runtime.strip import Entry, Key, StateRow, read_state_form
 from rulith.runtime.surface import Tool, check_initialize, check_tools, credential_words, flat, version_words
 from rulith.wire import jsonrpc, mcp_client
 from rulith.wire.mcp_client import (
@@ -72,6 +72,7 @@ class BoardSession:
         self.opening_operations: list[StateRow] | None = None   # the state form that `initialize` showed
         self.owes_acknowledgement = False                       # an outcome was delivered and nothing requested since
         self.last_strip: tuple[Entry, ...] = ()                 # of the newest tool answer
+        self._listed: frozenset[Key] = frozenset()              # by the newest state form
         self.store_trouble = ""                                 # the gateway's words, where its last answer says that it cannot commit
         self._http = http
         self._reach = reach
@@ -81,6 +82,11 @@ class BoardSession:
         self._session_id: str | None = None
         self._cursor: str | None = None       # the newest event id that this session's streams brought
         self._requests = 0
+
+    @property
+    def known(self) -> frozenset[Key]:
+        """Every operation listed so far that can still be listed: what is not among them is new."""
+        return self._listed.union(entry.key for entry in self.last_strip)
 
     # opening and ending
 
@@ -103,6 +109,7 @@ class BoardSession:
         self.tools = check_tools(rows, self._log)
         self.agent_id = agent.agent_id
         self.opening_operations = read_state_form(meta.operations) if meta is not None else None
+        self._listed = frozenset(row.key for row in self.opening_operations or ())
 
     async def _list_tools(self) -> tuple[list[object], dict]:
         rows: list[object] = []
@@ -175,6 +182,7 @@ class BoardSession:
         rows = None if meta is None else read_state_form(meta.operations)
         if rows is None:
             raise LookupError("the state form cannot be read")
+        self._listed = frozenset(row.key for row in rows)
         return rows
 
     async def reopen(self) -> bool:

@@ -8,7 +8,7 @@ Source  the MCP surface, "Operations" and "Waiting for a held call".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from rulith.wire.contract import mcp_contract
@@ -65,6 +65,14 @@ class StateRow:
     state: str
     at: str
 
+    @property
+    def key(self) -> Key:
+        return self.tool, self.label, self.at
+
+    @property
+    def is_settled(self) -> bool:
+        return self.state in SETTLED
+
 
 def _names_a_call(row: object) -> bool:
     return isinstance(row, dict) and all(isinstance(row.get(name), str) for name in ("tool", "label", "state", "at"))
@@ -99,14 +107,13 @@ def read_state_form(rows: object) -> list[StateRow] | None:
     return found
 
 
-def newly_listed(tool: str, now: Sequence[Entry], before: Sequence[Entry]) -> Entry | None:
-    """The one entry of `tool` in `now` that `before` did not have; None when there is not exactly one."""
-    known = {entry.key for entry in before}
-    fresh = [entry for entry in now if entry.tool == tool and entry.key not in known]
+def newly_listed(tool: str, now: Sequence[Entry], before: Collection[Key]) -> Entry | None:
+    """The one entry of `tool` in `now` that is not among `before`; None when there is not exactly one."""
+    fresh = [entry for entry in now if entry.tool == tool and entry.key not in before]
     return fresh[0] if len(fresh) == 1 else None
 
 
-def own_entry(tool: str, now: Sequence[Entry], before: Sequence[Entry]) -> Entry | None:
+def own_entry(tool: str, now: Sequence[Entry], before: Collection[Key]) -> Entry | None:
     """The entry of the call just sent: the one new entry of its tool, else the one unresolved one."""
     fresh = newly_listed(tool, now, before)
     if fresh is not None:
@@ -115,7 +122,7 @@ def own_entry(tool: str, now: Sequence[Entry], before: Sequence[Entry]) -> Entry
     return unresolved[0] if len(unresolved) == 1 else None
 
 
-def matching(entries: Sequence[Entry], row: StateRow | Entry) -> Entry | None:
-    """The one entry that `row` names by tool, label and time."""
-    found = [entry for entry in entries if entry.key == (row.tool, row.label, row.at)]
+def matching(entries: Sequence[Entry], key: Key) -> Entry | None:
+    """The one entry of that tool, label and time."""
+    found = [entry for entry in entries if entry.key == key]
     return found[0] if len(found) == 1 else None

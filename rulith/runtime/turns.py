@@ -32,6 +32,9 @@ _STOPS = {
 }
 
 
+_ENDED = ("conversation", "stopped", "completed", "void", "waiting", "no-case")      # not by an error
+
+
 class Policy(Enum):
     RETURN = "return"            # chat: text ends the turn
     CONTINUE = "continue"        # one-shot: text is nudged once
@@ -60,16 +63,16 @@ class Turns:
         self._conversation = conversation
         self._emit = emit
         self._max_rounds = max_rounds
-        self._relayed = ""               # a strip to be shown to the model, verbatim
         self._notice = ""                # what became of the focus the person asked for
 
     async def focus(self, case_id: str) -> bool:
         """Put an existing Case into focus for the person; the next message tells the model how that went."""
         for _ in range(2):
             answer = await self._line.call("OpenCase", {"caseId": case_id})
+            self._unread.take_of_person(answer)
             if answer.code != "previous_result_undelivered":
                 break
-            self._relayed = compact([entry.row for entry in answer.operations])
+            self._unread.book.relay(compact([entry.row for entry in answer.operations]), self._unread)
         if answer.kind is Kind.ACCEPTED:
             self._notice = f"The person put the Case {case_id} into focus."
             return True
@@ -87,7 +90,9 @@ class Turns:
         self._conversation.say(self._user_entry(words))
         self._emit("user", text=words)
         result = await self._rounds(policy)
-        if result.outcome in ("conversation", "stopped", "completed", "void", "waiting", "no-case") and not self._relayed:
+        if result.outcome in ("completed", "void"):
+            self._unread.replied()           # the run itself read how its Cases ended, and no request follows
+        if result.outcome in _ENDED and self._unread.book.may_acknowledge:
             await self._line.acknowledge()
         self._emit("segment-end", outcome=result.outcome, closedCases=result.closed)
         return result
@@ -127,7 +132,6 @@ class Turns:
 
     def _take(self, reply: Reply) -> None:
         self._unread.replied()
-        self._relayed = ""
         self._conversation.reply(reply.entry())
         if reply.text:
             self._emit("propose", say=reply.text, calls=len(reply.calls))
@@ -168,8 +172,8 @@ class Turns:
         if self._notice:
             parts.append(f"[{self._notice}]")
             self._notice = ""
-        if self._relayed:
-            parts.append(f"[The Board's record of recent calls, as it stands: {self._relayed}]")
+        if self._unread.book.relayed:
+            parts.append(f"[The Board's record of recent calls, as it stands: {self._unread.book.relayed}]")
         waiting = self._unread.labels()
         if waiting:
             parts.append(f"[Still without an outcome you have read: {'; '.join(waiting)}]")

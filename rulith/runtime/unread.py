@@ -1,86 +1,331 @@
-"""Outcomes the model has not read yet, for one conversation on one session.
+"""Outcomes that a conversation's model has not read yet; several conversations share one session.
 
-Kept by (tool, label, at): `open` while a call has no settled outcome, `presented` while
-an outcome stands in the transcript and the model has not replied since. What is left at
-the end is told to the person.
+The Board counts an outcome as delivered once any answer of the session carried it, whichever
+conversation that answer belonged to. So each conversation keeps its own writes here until
+its own model has replied to a request that showed what became of them:
+
+  phase       what it means                               leaves when
+  open        no settled outcome was seen                 an answer of the session shows one
+  pending     settled, and not before its model           shown with its next call
+  presented   in the transcript                           the model replies; back to pending if that transcript is lost
+
+Kept by (tool, label, at). A call whose answer was lost before anything named it is looked
+for as the one new entry of its tool, until another operation is admitted.
 
 Source  the MCP surface, "Several conversations on one session"
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from rulith.runtime.answers import Answer, Kind
-from rulith.runtime.strip import WRITES, Entry, Key, newly_listed, own_entry
+from rulith.base.limits import UNREAD_ALL_MAX, UNREAD_ROWS_MAX
+from rulith.runtime.answers import Answer, Kind, compact
+from rulith.runtime.strip import SETTLED, UNRESOLVED, WRITES, Entry, Key, newly_listed, own_entry
 
-OPEN = "open"
-PRESENTED = "presented"
-ROWS_MAX = 32
+OPEN, PENDING, PRESENTED = "open", "pending", "presented"
+LOST, UNLISTED = "lost", "unlisted"              # states of this record, beside those of the strip
+STATES = (*UNRESOLVED, *SETTLED, LOST, UNLISTED)
+GATE = "previous_result_undelivered"
+_ADMITTED = (Kind.ACCEPTED, Kind.REFUSED, Kind.HELD)
+_READ_FIRST = ("This call was not sent. An earlier call of this conversation has an outcome that you have not read: "
+               "it stands in `operations`. Read it, then decide whether this call is still right.")
+_GONE = "{labels}: no longer listed; last seen as {state}. What became of it is in the Console."
 
 
 @dataclass
 class Row:
-    label: str
+    """One write of this conversation. `entry` is the strip row that told its outcome, as it came."""
+
+    key: Key
     state: str
     phase: str = OPEN
+    entry: dict | None = None
+    restored: bool = False           # from an earlier process: its content is not here
+    withheld: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.key[1]
+
+
+@dataclass(frozen=True)
+class _Nameless:
+    """A call whose answer was lost before progress or a strip named it."""
+
+    tool: str
+    label: str
+    before: frozenset[Key]
 
 
 class UnreadOutcomes:
-    def __init__(self) -> None:
+    """One conversation's. Made by `OutcomeBook.conversation`, or alone for a program with one conversation."""
+
+    def __init__(self, book: OutcomeBook | None = None) -> None:
+        self.book = book or OutcomeBook()
+        self.book.join(self)
+        self.awaits_reply = False    # an answer of the Board went to this model, and it has not replied since
         self._rows: dict[Key, Row] = {}
-        self._nameless: list[tuple[str, str, tuple[Entry, ...]]] = []      # lost, never named: tool, label, strip before
+        self._nameless: list[_Nameless] = []
 
-    def take(self, answer: Answer, arguments: dict, before: Sequence[Entry]) -> bool:
-        """Learn from an answer that goes to the model; True when it shows the outcome of an earlier call."""
-        own = own_entry(answer.tool, answer.operations, before) if answer.tool in WRITES else None
-        known = {entry.key: entry for entry in before}
-        showed_earlier = False
-        self._name_lost(answer)
-        for entry in answer.operations:
-            row = self._rows.get(entry.key)
-            is_own = own is not None and entry.key == own.key
-            if not is_own and (entry.has_result or (entry.is_withheld and entry.key not in known)):
-                showed_earlier = True
-            if row is not None and entry.is_settled:
-                row.phase, row.state = PRESENTED, entry.state
-                showed_earlier = showed_earlier or not is_own
-        if own is not None and not own.is_settled:
-            self._add(own.key, Row(own.label, own.state))
-        if answer.kind is Kind.LOST and answer.tool in WRITES:
-            self._nameless.append((answer.tool, call_label(answer.tool, arguments), tuple(before)))
-        return showed_earlier
+    # an answer that goes to this conversation's model
 
-    def interrupted(self, tool: str, arguments: dict, before: Sequence[Entry]) -> None:
+    def take(self, answer: Answer, arguments: dict, before: Collection[Key]) -> tuple[Answer, bool]:
+        """Learn from an answer; return it as the model gets it, and whether it shows the outcome of an earlier call."""
+        own = _own_of(answer, before)
+        self._name_lost(answer, own)
+        showed_earlier = self._mark_shown(answer, own, before)
+        self._drop_missing(answer)
+        self.book.overhear(answer, own, self)
+        self._note_own(answer, arguments, own, before)
+        waiting = self._shown_rows(lambda row: row.entry is not None)
+        if waiting and isinstance(answer.body.get("operations"), list):
+            answer, showed_earlier = _spliced(answer, waiting), True
+            self._present(waiting)
+        self._is_told(answer)
+        return answer, showed_earlier
+
+    def take_of_person(self, answer: Answer) -> None:
+        """Learn from the answer to a call that the person made: the next message tells this model of it."""
+        self.book.overhear(answer)
+        self._is_told(answer)
+
+    def _is_told(self, answer: Answer) -> None:
+        self.awaits_reply = True
+        if answer.delivers:
+            self.book.delivered_to = self
+
+    def gate(self, read: Answer | None = None) -> dict | None:
+        """The refusal that a write gets instead of being sent, or None when it may be sent.
+
+        read   the position read just now, where `needs_read` asked for one
+        """
+        waiting = self._shown_rows(lambda row: True)
+        if not waiting:
+            return None
+        gone = [row for row in waiting if row.entry is None]
+        words = [_GONE.format(labels=row.label, state=row.state) for row in gone]
+        shown = [row.entry for row in waiting if row.entry is not None]
+        operations = shown if read is None or not isinstance(read.body.get("operations"), list) else _merged(read.body["operations"], shown)
+        self._present(waiting)
+        for row in gone:
+            del self._rows[row.key]
+        return {"accepted": False, "requestExecuted": False, "errorCode": GATE, "teaching": " ".join([_READ_FIRST, *words]),
+                "operations": operations, "view": {} if read is None else read.view}
+
+    @property
+    def needs_read(self) -> bool:
+        """Whether the Board has to be read before a write: outcomes of an earlier process have no content here."""
+        return any(row.restored for row in self._rows.values())
+
+    def take_read(self, read: Answer) -> None:
+        """Learn from the read that `needs_read` asked for; what it does not list any more has no content to be had."""
+        self.book.overhear(read, None, None)
+        if read.has_strip:
+            for row in self._rows.values():
+                if row.restored:
+                    row.restored, row.phase = False, PENDING     # not listed: named with its last state, once
+
+    def interrupted(self, tool: str, arguments: dict, before: Collection[Key]) -> None:
         """A call whose answer nobody waits for any more."""
         if tool in WRITES:
-            self._nameless.append((tool, call_label(tool, arguments), tuple(before)))
+            self._nameless.append(_Nameless(tool, call_label(tool, arguments), frozenset(before)))
 
     def replied(self) -> None:
         """The model answered a request that carried everything presented so far."""
+        self.awaits_reply = False
+        self.book.was_relayed(self)
         self._rows = {key: row for key, row in self._rows.items() if row.phase != PRESENTED}
 
-    def labels(self) -> list[str]:
-        """The calls whose outcome is still waited for, named as the strip names them."""
-        named = [f"{row.label} ({row.state})" for row in self._rows.values() if row.phase == OPEN]
-        return named + [f"{label} (its answer was lost)" for _, label, _ in self._nameless]
+    def transcript_lost(self) -> None:
+        """What was presented stands nowhere any more."""
+        for row in self._rows.values():
+            if row.phase == PRESENTED:
+                row.phase = PENDING
 
-    def _name_lost(self, answer: Answer) -> None:
-        """A lost call that no progress named is the one new entry of its tool in a later strip."""
-        for lost in list(self._nameless) if answer.operations else ():
-            tool, _, before = lost
-            entry = newly_listed(tool, answer.operations, before)
+    # what is told of it
+
+    def labels(self) -> list[str]:
+        """What the next message of the person names: labels, and no outcome."""
+        named = [f"{row.label} ({row.state})" if row.phase == OPEN else f"{row.label} (it has settled; your next call shows how)"
+                 for row in self._rows.values() if row.phase != PRESENTED]
+        return named + [f"{lost.label} (its answer was lost)" for lost in self._nameless]
+
+    def left(self) -> list[str]:
+        """What the person is told at the end: everything this model has not replied to."""
+        named = [f"{row.label} ({row.state})" for row in self._rows.values()]
+        return named + [f"{lost.label} (its answer was lost)" for lost in self._nameless]
+
+    def rows(self) -> list[dict]:
+        """As it is kept for a later process: no content."""
+        kept = [{"tool": row.key[0], "label": row.label, "at": row.key[2], "state": row.state, "unread": row.phase != OPEN,
+                 **({"withheld": True} if row.withheld else {})} for row in self._rows.values()]
+        return kept + [{"tool": lost.tool, "label": lost.label, "at": "", "state": LOST, "unread": False} for lost in self._nameless]
+
+    def restore(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Take over what an earlier process kept; a row that is none is left out."""
+        for row in rows:
+            tool, label, at, state = (row.get(name) for name in ("tool", "label", "at", "state"))
+            if tool not in WRITES or not isinstance(label, str) or not isinstance(at, str) or state not in STATES:
+                continue
+            phase = PENDING if state in SETTLED else OPEN
+            self._add(Row((tool, label, at), state, phase, restored=True, withheld=row.get("withheld") is True))
+
+    def __len__(self) -> int:
+        return len(self._rows) + len(self._nameless)
+
+    # inside
+
+    def _mark_shown(self, answer: Answer, own: Key | None, before: Collection[Key]) -> bool:
+        """Rows that this answer shows settled are in the transcript now."""
+        showed_earlier = False
+        for entry in answer.operations:
+            if entry.key != own and (entry.has_result or (entry.is_withheld and entry.key not in before)):
+                showed_earlier = True
+            row = self._rows.get(entry.key)
+            if row is None or row.phase == PRESENTED:
+                continue
+            if not entry.is_settled:
+                row.state, row.restored = entry.state, False
+                continue
+            best = _better(row.entry, entry.row)
+            if best is entry.row:                # else the richer entry is spliced in, and presented by that
+                row.phase = PRESENTED
+                showed_earlier = showed_earlier or entry.key != own
+            else:
+                row.phase = PENDING
+            row.entry, row.state, row.withheld, row.restored = best, entry.state, entry.is_withheld, False
+        return showed_earlier
+
+    def overhear(self, answer: Answer, own: Key | None) -> None:
+        """Learn from an answer that goes to somebody else's model."""
+        self._name_lost(answer, own)
+        self._drop_missing(answer)
+        for entry in answer.operations:
+            row = self._rows.get(entry.key)
+            if row is None:
+                continue
+            row.restored = False
+            if entry.is_settled:
+                row.entry, row.state, row.withheld = _better(row.entry, entry.row), entry.state, entry.is_withheld
+                row.phase = PENDING if row.phase == OPEN else row.phase
+            elif row.phase == OPEN:
+                row.state = entry.state
+
+    def _name_lost(self, answer: Answer, own: Key | None) -> None:
+        """Find lost calls that nothing named in a strip; give up on them once another operation was admitted."""
+        others = [entry for entry in answer.operations if entry.key != own]
+        for lost in list(self._nameless) if answer.has_strip else ():
+            entry = newly_listed(lost.tool, others, lost.before)
             if entry is not None:
                 self._nameless.remove(lost)
-                self._add(entry.key, Row(entry.label, entry.state))
-            elif answer.kind in (Kind.ACCEPTED, Kind.REFUSED) and answer.tool in WRITES:
-                self._nameless.remove(lost)        # another write was admitted: no longer decidable
+                self._add(Row(entry.key, entry.state))
+            elif answer.kind in _ADMITTED and answer.tool != "QueryBoard":
+                self._nameless.remove(lost)
+                self.book.warn(f"what became of {lost.label} cannot be told from the strip any more; the Console shows it")
 
-    def _add(self, key: Key, row: Row) -> None:
-        self._rows[key] = row
-        while len(self._rows) > ROWS_MAX:
-            del self._rows[next(iter(self._rows))]
+    def _drop_missing(self, answer: Answer) -> None:
+        """An open call that a whole strip does not list is not waited for any more."""
+        if not answer.has_strip:
+            return
+        listed = {entry.key for entry in answer.operations}
+        for row in list(self._rows.values()):
+            if row.phase == OPEN and not row.restored and row.key not in listed:
+                del self._rows[row.key]
+                self.book.warn(f"{row.label} is no longer listed (last seen as {row.state}); the Console shows what became of it")
+
+    def _note_own(self, answer: Answer, arguments: dict, own: Key | None, before: Collection[Key]) -> None:
+        if answer.tool not in WRITES:
+            return
+        if own is None:
+            if answer.kind is Kind.LOST:
+                self.interrupted(answer.tool, arguments, before)
+            return
+        entry = next((entry for entry in answer.operations if entry.key == own), None)
+        if entry is None:                        # named by progress or ping, and not in this answer's strip
+            self._add(Row(own, answer.state if answer.state in STATES else LOST if answer.kind is Kind.LOST else UNLISTED))
+        elif entry.is_settled:
+            self._add(Row(own, entry.state, PRESENTED, _with_answer(entry, answer), withheld=entry.is_withheld))
+        else:
+            self._add(Row(own, entry.state))
+
+    def _shown_rows(self, which: Callable[[Row], bool]) -> list[Row]:
+        return [row for row in self._rows.values() if row.phase == PENDING and not row.restored and which(row)]
+
+    def _present(self, rows: Iterable[Row]) -> None:
+        self.awaits_reply = True
+        for row in rows:
+            row.phase = PRESENTED
+
+    def _add(self, row: Row) -> None:
+        self._rows[row.key] = row
+        while len(self._rows) > UNREAD_ROWS_MAX:
+            self.drop_oldest()
+        self.book.trim()
+
+    def drop_oldest(self) -> None:
+        row = self._rows.pop(next(iter(self._rows)))
+        self.book.warn(f"too many outcomes wait to be read; {row.label} ({row.state}) is no longer among them")
+
+
+class OutcomeBook:
+    """All conversations of one session.
+
+    relayed   a strip that the person's own call met, to stand in the next messages until the
+              conversation it was met for has replied
+    """
+
+    def __init__(self, warn: Callable[[str], None] = lambda text: None) -> None:
+        self.warn = warn
+        self.relayed = ""
+        self._relayed_for: UnreadOutcomes | None = None
+        self.delivered_to: UnreadOutcomes | None = None      # whose model the last delivering answer went to
+        self._joined: list[UnreadOutcomes] = []
+        self._by_key: dict[str, UnreadOutcomes] = {}
+
+    def join(self, conversation: UnreadOutcomes) -> None:
+        self._joined.append(conversation)
+
+    def conversation(self, key: str) -> UnreadOutcomes:
+        """The one of that key, made when it is asked for first."""
+        if key not in self._by_key:
+            self._by_key[key] = UnreadOutcomes(self)
+        return self._by_key[key]
+
+    def forget(self, key: str) -> None:
+        """A conversation that will not be gone on with."""
+        conversation = self._by_key.pop(key, None)
+        if conversation is not None:
+            self.was_relayed(conversation)
+            self._joined.remove(conversation)
+
+    def overhear(self, answer: Answer, own: Key | None = None, speaker: UnreadOutcomes | None = None) -> None:
+        """Every conversation learns from an answer of the session; `speaker` has learned already."""
+        for conversation in self._joined:
+            if conversation is not speaker:
+                conversation.overhear(answer, own)
+
+    def relay(self, strip: str, conversation: UnreadOutcomes) -> None:
+        self.relayed, self._relayed_for = strip, conversation
+
+    def was_relayed(self, conversation: UnreadOutcomes) -> None:
+        """That conversation's model has replied to a message that carried the strip."""
+        if conversation is self._relayed_for:
+            self.relayed, self._relayed_for = "", None
+
+    @property
+    def may_acknowledge(self) -> bool:
+        """Whether no model has still to read what the session was last given."""
+        return not self.relayed and (self.delivered_to is None or not self.delivered_to.awaits_reply)
+
+    def kept(self) -> dict[str, list[dict]]:
+        """The rows of every conversation that has any, by its key."""
+        return {key: rows for key, each in self._by_key.items() if (rows := each.rows())}
+
+    def trim(self) -> None:
+        while sum(map(len, self._joined)) > UNREAD_ALL_MAX:
+            max(self._joined, key=len).drop_oldest()
 
 
 def call_label(tool: str, arguments: dict) -> str:
@@ -88,3 +333,39 @@ def call_label(tool: str, arguments: dict) -> str:
     name = {"ApplyAction": "action", "CloseCase": "root", "ReadArtifact": "ref"}.get(tool)
     word = arguments.get(name) if name else arguments.get("caseType") or arguments.get("caseId")
     return f"{tool} {word}"[:200] if isinstance(word, str) and word and tool != "ApplyBatch" else tool
+
+
+def _own_of(answer: Answer, before: Collection[Key]) -> Key | None:
+    """The key of the call that this answer is about, where the call was admitted and can be told."""
+    if answer.tool not in WRITES or answer.own is not None:
+        return answer.own
+    if answer.kind not in _ADMITTED:
+        return None
+    entry = own_entry(answer.tool, answer.operations, before)
+    return None if entry is None else entry.key
+
+
+def _better(one: dict | None, other: dict) -> dict:
+    """Which of two rows of a call tells more: a withheld one wins, since it says what may be seen now."""
+    is_poorer = other.get("contentWithheld") is not True and not isinstance(other.get("result"), dict)
+    return one if one is not None and is_poorer and isinstance(one.get("result"), dict) else other
+
+
+def _with_answer(entry: Entry, answer: Answer) -> dict:
+    """The call's own row with its answer as the recorded result, should this transcript get lost."""
+    if entry.is_withheld or entry.has_result or answer.kind is Kind.HELD:
+        return entry.row
+    public = {name: value for name, value in answer.body.items() if name not in ("operations", "currentView")}
+    kept = {name: value for name, value in entry.row.items() if name not in ("summary", "reason")}
+    return {**kept, "result": {"content": [{"type": "text", "text": compact(public)}], "isError": answer.kind is Kind.REFUSED}}
+
+
+def _merged(rows: Iterable[object], shown: Iterable[dict]) -> list[object]:
+    """The strip with the kept rows in place of poorer ones of the same calls, newest first."""
+    kept = {(row["tool"], row["label"], row["at"]): row for row in shown}
+    others = [row for row in rows if not isinstance(row, dict) or (row.get("tool"), row.get("label"), row.get("at")) not in kept]
+    return sorted([*others, *kept.values()], key=lambda row: str(row.get("at", "")) if isinstance(row, dict) else "", reverse=True)
+
+
+def _spliced(answer: Answer, waiting: Iterable[Row]) -> Answer:
+    return replace(answer, body={**answer.body, "operations": _merged(answer.body["operations"], [row.entry for row in waiting if row.entry])})

@@ -12,14 +12,14 @@ Source  the MCP surface, "Waiting for a held call"
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 
 from rulith.base.clock import Clock
 from rulith.base.errors import Refused
 from rulith.runtime.answers import Answer, Kind, kind_of, recorded_answer
 from rulith.runtime.session import BoardSession, store_words
-from rulith.runtime.strip import RUNNING, UNRESOLVED, Entry, StateRow, matching, newly_listed, own_entry
+from rulith.runtime.strip import RUNNING, SETTLED, UNRESOLVED, Entry, Key, StateRow, matching, own_entry
 
 UNLISTED = "unlisted"            # no longer in the strip: not running, and nothing is claimed
 # A read-only call may be asked again as a new call after these losses; a write never.
@@ -107,20 +107,27 @@ class HeldCalls:
             self._store.works()
         return rows
 
-    async def _call(self, tool: str, arguments: dict) -> Answer:
-        before, began_s = self._session.last_strip, self._clock.monotonic_s()
+    async def _call(self, tool: str, arguments: dict, *, again: bool = True) -> Answer:
+        """The best answer to one call. `again`: an artifact whose reading was held or lost may be read anew, once."""
+        before, began_s = self._session.known, self._clock.monotonic_s()
         answer = await self._session.call(tool, arguments, slow=lambda: self._on_wait(tool, _label(tool, arguments), None))
-        if answer.kind is Kind.LOST:
-            return await self._after_loss(answer, arguments, before, began_s)
-        if answer.kind is not Kind.HELD or answer.state != RUNNING:
-            return answer
-        own = own_entry(tool, answer.operations, before)
-        if own is not None and own.is_settled:
-            return _from_entry(answer, own, answer.body, None)
-        if any(entry.has_result for entry in answer.operations) or answer.ordinal is None or not self._pace.wait_s:
-            return answer
-        self._on_wait(tool, _label(tool, arguments), answer)
-        return await self._watch(answer, own, began_s)
+        own = None if answer.kind is not Kind.HELD else own_entry(tool, answer.operations, before)
+        if own is not None:
+            answer = replace(answer, own=own.key)
+        if answer.kind is Kind.HELD and answer.state == RUNNING:
+            if own is not None and own.is_settled:
+                found = _from_entry(answer, own, answer.body, None)
+            elif any(entry.has_result for entry in answer.operations) or answer.ordinal is None or not self._pace.wait_s:
+                return answer
+            else:
+                self._on_wait(tool, _label(tool, arguments), answer)
+                found = _with_withheld(await self._watch(answer, began_s), answer, before)
+        elif answer.kind is Kind.LOST and answer.ordinal is not None and self._pace.wait_s:
+            self._on_wait(tool, _label(tool, arguments), answer)
+            found = await self._watch(answer, began_s)
+        else:
+            found = answer
+        return await self._call(tool, arguments, again=False) if again and _is_read_anew(answer, found) else found
 
     async def wait_until_free(self) -> StateRow | None:
         """Wait while any operation of this Agent runs; the row that still does not settle, or None."""
@@ -140,15 +147,8 @@ class HeldCalls:
                 return waiting[0] if waiting else None
             await self._sleep(self._pace.poll_s)
 
-    async def _after_loss(self, answer: Answer, arguments: dict, before: Sequence[Entry], began_s: float) -> Answer:
-        if answer.ordinal is not None and self._pace.wait_s:
-            self._on_wait(answer.tool, _label(answer.tool, arguments), answer)
-            return await self._watch(answer, None, began_s)
-        if answer.tool == "ReadArtifact" and answer.code in READ_AGAIN_AFTER:
-            return await self._session.call(answer.tool, arguments)
-        return answer
-
-    async def _watch(self, answer: Answer, own: Entry | None, began_s: float) -> Answer:
+    async def _watch(self, answer: Answer, began_s: float) -> Answer:
+        """Look after the call by its ordinal until it does not run any more, or time is up; then read."""
         deadline = began_s + self._pace.wait_s
         row: StateRow | None = None
         while self._clock.monotonic_s() + self._pace.poll_s <= deadline:
@@ -160,23 +160,47 @@ class HeldCalls:
             if rows is None:
                 continue
             row = next((row for row in rows if row.ordinal == answer.ordinal), None)
+            if row is not None:
+                answer = replace(answer, own=row.key)
             if row is None or row.state != RUNNING:
                 break
-        return await self._position(answer, row or own)
+        return await self._position(answer, row)
 
-    async def _position(self, answer: Answer, named: StateRow | Entry | None) -> Answer:
-        """One read of the Board, and in it the entry of the call."""
+    async def _position(self, answer: Answer, row: StateRow | None) -> Answer:
+        """One read of the Board, and in it the entry of the call; `row` is what the last ping said of it."""
         read = await self._session.call("QueryBoard", {})
         if read.kind is not Kind.ACCEPTED:
-            state = answer.state or UNLISTED
-            return replace(answer, body={**answer.body, "state": state} if answer.kind is Kind.HELD else answer.body)
-        entry = matching(read.operations, named) if named is not None else None
+            return answer if answer.kind is not Kind.HELD or row is None or not row.is_settled else replace(answer, body={
+                **answer.body, "teaching": f"It does not run any more ({row.state}), and the Board could not be read just now. "
+                                           "Its outcome will show in `operations`."})
+        entry = matching(read.operations, answer.own) if answer.own is not None else None
         if entry is None:
             entry_body = {"state": UNLISTED, "teaching": "This call is no longer listed: it does not run, and its "
                                                          "outcome is in the Console.",
                           "operations": read.body["operations"], "view": read.view}
-            return Answer(answer.tool, Kind.HELD, entry_body, answer.ordinal, read.focused, None, read.operations)
+            return Answer(answer.tool, Kind.HELD, entry_body, answer.ordinal, read.focused, None, read.operations, answer.own, True)
+        if row is not None and row.is_settled and not entry.is_settled:          # what has settled stays so
+            entry = replace(entry, state=row.state, row={**entry.row, "state": row.state})
         return _from_entry(answer, entry, read.body, read)
+
+
+def _is_read_anew(answer: Answer, found: Answer) -> bool:
+    """Whether an artifact is asked for again: what it held is not in any strip, and reading changes nothing."""
+    if answer.tool != "ReadArtifact":
+        return False
+    if found.kind is Kind.LOST:
+        return found.ordinal is None and found.code in READ_AGAIN_AFTER
+    return answer.kind in (Kind.HELD, Kind.LOST) and found.kind is Kind.HELD and found.state in SETTLED
+
+
+def _with_withheld(found: Answer, held: Answer, before: Collection[Key]) -> Answer:
+    """The final answer with the withheld entries that the held one was the first to show."""
+    listed = {entry.key for entry in found.operations}
+    kept = [entry for entry in held.operations if entry.is_withheld and entry.key not in {*before, *listed, held.own}]
+    if not kept or not isinstance(found.body.get("operations"), list):
+        return found
+    rows = sorted([*found.body["operations"], *(entry.row for entry in kept)], key=lambda row: str(row.get("at")), reverse=True)
+    return replace(found, body={**found.body, "operations": rows}, operations=(*found.operations, *kept))
 
 
 def _label(tool: str, arguments: dict) -> str:
@@ -193,7 +217,7 @@ def _from_entry(answer: Answer, own: Entry, position: dict, read: Answer | None)
         if read is not None:
             body["currentView"] = read.view
         return Answer(answer.tool, kind_of(own.tool, recorded), body, answer.ordinal, focused, None,
-                      answer.operations if read is None else read.operations)
+                      answer.operations if read is None else read.operations, own.key, True)
     body = {"state": own.state}
     for name in ("summary", "reason", "contentWithheld"):
         if name in own.row:
@@ -203,7 +227,7 @@ def _from_entry(answer: Answer, own: Entry, position: dict, read: Answer | None)
     body["operations"] = position["operations"]
     body["view"] = position.get("view") or {}
     return Answer(answer.tool, Kind.HELD, body, answer.ordinal, focused, None,
-                  answer.operations if read is None else read.operations)
+                  answer.operations if read is None else read.operations, own.key, True)
 
 
 def _pointed(row: object, own: Entry) -> object:

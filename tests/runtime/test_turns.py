@@ -316,20 +316,6 @@ def test_a_lost_write_is_told_apart_and_named_in_the_next_message(talk):
     assert len(done.gateway.sent("ApplyAction")) == 1
 
 
-def test_a_lost_write_is_found_again_as_the_one_new_entry_of_its_tool():
-    from rulith.runtime.answers import Answer, Kind, lost
-    from rulith.runtime.strip import read_strip
-
-    unread = UnreadOutcomes()
-    unread.take(lost("ApplyAction", "response_lost", None), {"action": "x"}, ())
-    assert unread.labels() == ["ApplyAction x (its answer was lost)"]
-    strip = tuple(read_strip([strip_row("ApplyAction", "done", label="ApplyAction x", summary="done")]))
-    unread.take(Answer("QueryBoard", Kind.ACCEPTED, {}, operations=strip), {}, ())
-    unread.take(Answer("QueryBoard", Kind.ACCEPTED, {}, operations=strip), {}, ())
-    assert unread.labels() == []
-    unread.replied()
-
-
 def test_stopping_a_turn_answers_its_calls_and_the_talk_goes_on(line_to, heard, in_loop):
     from tests.runtime.scripted_gateway import SILENT
 
