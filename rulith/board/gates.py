@@ -26,6 +26,7 @@ OWNERS = {
 }
 FACTS_PER_RECEIPT_MAX = 1_000
 SHOWN_CHARS_MAX = 80             # of a reported value, in a refusal
+LOOKING_BELOW = frozenset(("rulith.workspace.list@1", "rulith.workspace.search@1"))    # each row's path lies below the one asked for
 
 PLACEHOLDERS = frozenset("string number boolean integer int float double object array".split())
 
@@ -169,5 +170,17 @@ def _same_as_asked(plan: Mapping, column: str, value: Scalar, where: str) -> Non
         return
     if column in plan["args"]:
         asked = normalise(plan["args"][column], where)
+        if column == "path" and plan["tool"] in LOOKING_BELOW:
+            if not lies_below(value, asked):
+                raise Refused("ingest_rejected", problem=f"{where} is {_shown(value)}, and the call asked below {_shown(asked)}")
+            return
         if type_of(asked) != type_of(value) or asked != value:
             raise Refused("ingest_rejected", problem=f"{where} is {_shown(value)}, and the call was given {_shown(asked)}")
+
+
+def lies_below(path: Scalar, folder: Scalar) -> bool:
+    """Whether one plain path lies below another, both from the Source's folder."""
+    if not isinstance(path, str) or not isinstance(folder, str):
+        return False
+    names, above = ([name for name in text.split("/") if name not in ("", ".")] for text in (path, folder))
+    return ".." not in names and len(names) > len(above) and names[: len(above)] == above

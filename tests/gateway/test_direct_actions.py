@@ -9,7 +9,9 @@ import re
 import pytest
 
 from rulith.base.canonical import digest
+from rulith.board.gates import lies_below
 from rulith.commands import verify
+from rulith.wire.manifest import BUILTINS
 from rulith.wire.terminal_receipt import check_document
 
 PASSPHRASE = "correct horse battery"
@@ -367,3 +369,25 @@ def test_an_unlocked_or_changed_tool_runs_nothing_that_was_asked_before(scene):
         assert (await host.call("ApplyAction", call()))["errorCode"] == "needs_setup"
 
     scene(story, COUNT, pollHoldMs=100)
+
+
+@pytest.mark.parametrize(("asked", "told", "lies"), [
+    ("sub", "sub/a.txt", True), ("./sub//", "sub/a.txt", True), ("", "a.txt", True), (".", "./?a", True), ("sub", "sub", False),
+    ("sub", "submarine/a.txt", False), ("sub", "other/a.txt", False), ("sub", "sub/../other", False), ("sub", "a.txt", False), ("", "", False), ("", 7, False)])
+def test_what_lies_below_a_folder_begins_with_all_of_its_names(asked, told, lies):
+    assert lies_below(told, asked) is lies
+
+
+@pytest.mark.parametrize(("told", "lands"), [("sub/a.txt", True), ("submarine/a.txt", False)])
+def test_rows_of_a_listing_lie_below_the_folder_that_was_asked_for(scene, told, lands):
+    """A column named like an argument repeats it; a listing's paths are those of what the asked folder holds."""
+    tool = BUILTINS["rulith.workspace.list@1"].descriptor()
+
+    async def story(world, owner, host, worker):
+        await owner.lock(tool)
+        await owner.bind(scene.folder, "rulith.worker.dir_entry")
+        fact = {"predicate": "rulith.worker.dir_entry", "args": {"source": "folder", "path": told, "entry_type": "file"}}
+        body = await done(host, worker, {"action": "rulith.workspace.list", "args": {"source": "folder", "path": "./sub"}}, [fact])
+        assert body["told"]["accepted"] is lands and (lands or body["told"]["errorCode"] == "ingest_rejected"), body
+
+    scene(story, tool)
