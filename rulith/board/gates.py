@@ -26,7 +26,8 @@ OWNERS = {
 }
 FACTS_PER_RECEIPT_MAX = 1_000
 SHOWN_CHARS_MAX = 80             # of a reported value, in a refusal
-LOOKING_BELOW = frozenset(("rulith.workspace.list@1", "rulith.workspace.search@1"))    # each row's path lies below the one asked for
+# Rows of these built-in Tools, under whatever id a Manifest serves them: each path lies below the one asked for.
+LOOKING_BELOW = frozenset(("rulith.workspace.list@1", "rulith.workspace.search@1", "rulith.worker.dir_entry", "rulith.worker.text_match"))
 
 PLACEHOLDERS = frozenset("string number boolean integer int float double object array".split())
 
@@ -137,7 +138,7 @@ def _reported(state: BoardState, plan: Mapping, fact: object, source: Source | N
             raise Refused("ingest_rejected", problem=f"{where}.{name} is {_shown(values[name])}, which reads as a variable")
         if name in types and not type_fits(values[name], types[name]):
             raise Refused("ingest_rejected", problem=f"{where}.{name} is {_shown(values[name])}, which is not {a_type(types[name])}")
-        _same_as_asked(plan, row["args"][name][1:], values[name], f"{where}.{name}")
+        _same_as_asked(plan, predicate, row["args"][name][1:], values[name], f"{where}.{name}")
     tier = weaker("attested", source.tier if source is not None else "attested")
     return Atom.of(predicate, values), tier
 
@@ -162,7 +163,7 @@ def _shown(value: object) -> str:
     return _cut(repr(value))
 
 
-def _same_as_asked(plan: Mapping, column: str, value: Scalar, where: str) -> None:
+def _same_as_asked(plan: Mapping, predicate: str, column: str, value: Scalar, where: str) -> None:
     """A column named like an argument of the call repeats that argument: a grant for one job says nothing of another."""
     if column == "source":
         if value != normalise(plan["sourceRecordId"], where):
@@ -170,7 +171,7 @@ def _same_as_asked(plan: Mapping, column: str, value: Scalar, where: str) -> Non
         return
     if column in plan["args"]:
         asked = normalise(plan["args"][column], where)
-        if column == "path" and plan["tool"] in LOOKING_BELOW:
+        if column == "path" and not LOOKING_BELOW.isdisjoint((plan["tool"], predicate)):
             if not lies_below(value, asked):
                 raise Refused("ingest_rejected", problem=f"{where} is {_shown(value)}, and the call asked below {_shown(asked)}")
             return

@@ -378,16 +378,17 @@ def test_what_lies_below_a_folder_begins_with_all_of_its_names(asked, told, lies
     assert lies_below(told, asked) is lies
 
 
-@pytest.mark.parametrize(("told", "lands"), [("sub/a.txt", True), ("submarine/a.txt", False)])
-def test_rows_of_a_listing_lie_below_the_folder_that_was_asked_for(scene, told, lands):
+@pytest.mark.parametrize(("tool_id", "told", "lands"), [
+    ("rulith.workspace.list@1", "sub/a.txt", True), ("rulith.workspace.list@1", "submarine/a.txt", False), ("acme.look@1", "sub/a.txt", True)])
+def test_rows_of_a_listing_lie_below_the_folder_that_was_asked_for(scene, tool_id, told, lands):
     """A column named like an argument repeats it; a listing's paths are those of what the asked folder holds."""
-    tool = BUILTINS["rulith.workspace.list@1"].descriptor()
+    tool = {**BUILTINS["rulith.workspace.list@1"].descriptor(), "id": tool_id}
 
     async def story(world, owner, host, worker):
         await owner.lock(tool)
         await owner.bind(scene.folder, "rulith.worker.dir_entry")
         fact = {"predicate": "rulith.worker.dir_entry", "args": {"source": "folder", "path": told, "entry_type": "file"}}
-        body = await done(host, worker, {"action": "rulith.workspace.list", "args": {"source": "folder", "path": "./sub"}}, [fact])
+        body = await done(host, worker, {"action": tool_id[:-2], "args": {"source": "folder", "path": "./sub"}}, [fact])
         assert body["told"]["accepted"] is lands and (lands or body["told"]["errorCode"] == "ingest_rejected"), body
 
     scene(story, tool)
