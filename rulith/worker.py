@@ -16,8 +16,9 @@ from pathlib import Path
 
 from rulith import VERSION
 from rulith.adapters.hands import Hands, is_built
+from rulith.adapters.material import Shelf
 from rulith.adapters.sources import Sources, read_vault
-from rulith.base.clock import SystemClock
+from rulith.base.clock import SystemClock, stamp
 from rulith.base.errors import Refused
 from rulith.base.ids import mint
 from rulith.base.limits import SETTINGS_BYTES_MAX, TOOLS_MAX
@@ -25,10 +26,11 @@ from rulith.disk.atomic import read_bounded
 from rulith.disk.vault import Vault
 from rulith.net.client import HttpClient
 from rulith.procs.blank import blank_variables
-from rulith.procs.child import emit, read_settings as settings_of_parent, watch_parent
+from rulith.procs.child import emit, read_settings as settings_of_parent, watch_controls
 from rulith.wire.manifest import Tool, builtin_tools, read_manifest
 from rulith.work.core import Worker
 from rulith.work.driver import Driver, Line, catch_signals, watch_stop
+from rulith.work.keeping import Custodian, LocalReads
 from rulith.work.replies import flat, is_newer
 from rulith.work.settings import Settings, read_settings
 
@@ -52,7 +54,7 @@ def _usage(argv: list[str]) -> int:
 
 def _installed(settings: Settings) -> dict[str, Tool]:
     """Every Tool of this Worker: the built-in ones and the Manifest's. A missing Manifest holds none."""
-    tools = {tool.id: tool for tool in builtin_tools(settings.workspace_mode)}
+    tools = {tool.id: tool for tool in builtin_tools(settings.workspace_mode, materials=settings.materials is not None)}
     if settings.tools_file.exists():
         content = read_bounded(settings.tools_file, SETTINGS_BYTES_MAX)
         tools.update(read_manifest(content, str(settings.tools_file)))
@@ -104,22 +106,30 @@ async def _serve(settings: Settings, tools: Mapping[str, Tool], vault: Mapping[s
     tell = _teller(settings)
     served = [tool for tool in tools.values() if is_built(tool)]
     executables = tuple(str(settings.root / tool.entry) for tool in served if tool.adapter == "run")
-    hands = Hands(settings.territory(executables), dict(os.environ), settings.run_timeout_s)
+    clock = SystemClock()
+    kept = settings.materials
+    shelf = None if kept is None else Shelf(kept.root, kept.belongs, lambda: stamp(clock.wall_s()), kept.destination)
+    hands = Hands(settings.territory(executables), dict(os.environ), settings.run_timeout_s, shelf=shelf)
     core = Worker(
         worker_id=worker_id, connection_id=settings.connection_id, key=settings.key, tools=tools,
         advertised=[tool.descriptor() for tool in served], sources=Sources(vault), compile=hands.compile,
-        inspect=hands.inspect,
+        inspect=hands.inspect, keeps=shelf is not None,
     )  # fmt: skip
-    clock = SystemClock()
     client = HttpClient(clock)
-    driver = Driver(core, Line(client, settings.work_url, settings.connection_id, settings.key, worker_id), clock, tell)
+    who = (client, settings.work_url, settings.connection_id, settings.key, worker_id)
+    custodian = None if shelf is None else Custodian(*who, shelf, identity=lambda: driver.generation(), tell=tell)
+    driver = Driver(core, Line(*who), clock, tell, custodian)
     tell("up", {"workerId": worker_id, "connection": settings.connection_id, "tools": [tool.id for tool in served]})
-    watching = asyncio.ensure_future(watch_stop(driver, watch_parent()))
+    reads = LocalReads(custodian, emit)
+    beside = [asyncio.ensure_future(watch_stop(driver, reads.sorted(watch_controls())))]
+    if custodian is not None:
+        beside.append(asyncio.ensure_future(custodian.serve()))
     catch_signals(driver)
     try:
         return await driver.run()
     finally:
-        watching.cancel()
+        for task in (*beside, *reads.tasks):
+            task.cancel()
         await client.close()
 
 

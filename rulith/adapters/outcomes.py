@@ -3,6 +3,7 @@
 Executed  the adapter says it worked
 Failed    the adapter itself says it did not
 Withheld  it ran, and its outcome is unknown or cannot be told; never reported as failed
+Referred  it worked, and its result is an object that stays on this machine, told by reference
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rulith.adapters.sources import Source
+from rulith.wire.artifacts import Held
 from rulith.wire.manifest import Tool
 
 REASON_BYTES_MAX = 2_048         # a reason is read by a person; more belongs in the Tool's own log
@@ -48,7 +50,12 @@ class Withheld:
     why: str = ""
 
 
-Outcome = Executed | Failed | Withheld
+@dataclass(frozen=True)
+class Referred:
+    held: Held
+
+
+Outcome = Executed | Failed | Withheld | Referred
 
 
 @dataclass(frozen=True)

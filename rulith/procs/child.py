@@ -26,6 +26,7 @@ from rulith.base.limits import CONTROL_LINE_BYTES_MAX
 SETTINGS = "rulith-local-settings/1"
 EVENT = "rulith-local-event"
 CONTROL = "rulith-local-control"
+MATERIAL = "rulith-local-material"                     # a read of kept material; its answer is an event with the same id
 _PR_SET_DUMPABLE = 4
 
 
@@ -132,7 +133,7 @@ def _control_of(line: bytes) -> dict[str, object] | None:
         value = json.loads(line)
     except ValueError:
         return None
-    if isinstance(value, dict) and value.get("protocol") == CONTROL and isinstance(value.get("operation"), str):
+    if isinstance(value, dict) and value.get("protocol") in (CONTROL, MATERIAL) and isinstance(value.get("operation"), str):
         return value
     return None
 

@@ -23,6 +23,7 @@ PROTOCOL = "rulith-worker-material/1"
 LOCAL_PROTOCOL = "rulith-local-delivery/1"
 LOCAL_META = "rulith/local-delivery/v1"
 LOCAL_HEADER, CUSTODIAN_HEADER = "x-rulith-local-delivery", "x-rulith-local-custodian"
+WORK_PATH = "/work"              # the others lie below it
 REGISTER_PATH, DELIVERY_PATH = "/work/artifact/register", "/work/artifact/delivery"
 RESULT_PATH, CLAIM_PATH = "/work/artifact/delivery/result", "/work/artifact/claim"
 CUSTODY = {"durable": True, "acknowledged": "rulith-worker-custody/1"}

@@ -100,10 +100,10 @@ class _Builtin:
     def tool(self) -> Tool:
         source_type = "mcp" if self.adapter == "mcp" else "file"
         definition = {"adapter": self.adapter, "entry": self.entry, "sourceTypes": [source_type]}
-        row = {"predicate": self.predicate, "args": {name: "$" + name for name in self.columns}}
+        rows = ({"predicate": self.predicate, "args": {name: "$" + name for name in self.columns}},) if self.predicate else ()
         return Tool(
             id=self.id, adapter=self.adapter, entry=self.entry, source_types=(source_type,), kind=self.kind,
-            params=self.params, returns=(row,), definition=definition, digest=pin_of(definition), builtin=True,
+            params=self.params, returns=rows, definition=definition, digest=pin_of(definition), builtin=True,
         )  # fmt: skip
 
 
@@ -127,6 +127,7 @@ _ROWS = (
     _workspace("write_json", "write", "path:string value:json", "file_written", "source path digest"),
     _Builtin("rulith.mcp.discover@1", "mcp", "discover", "read", {}, "rulith.worker.mcp_tool",
              ("source", "tool_name", "description", "input_schema_json")),
+    _Builtin("rulith.materials.read@1", "material", "read", "read", {"material": "string"}, "", ()),
 )  # fmt: skip
 
 BUILTINS: Mapping[str, Tool] = {row.id: row.tool() for row in _ROWS}
@@ -135,15 +136,15 @@ _DISCOVER = BUILTINS["rulith.mcp.discover@1"]
 WORKSPACE_MODES = ("read", "read-write", "off")
 
 
-def builtin_tools(workspace_mode: str) -> list[Tool]:
-    """The built-in Tools that RULITH_WORKSPACE_TOOLS leaves in place; other values never get here."""
+def builtin_tools(workspace_mode: str, *, materials: bool = False) -> list[Tool]:
+    """The built-in Tools that RULITH_WORKSPACE_TOOLS leaves in place (other values never get here), and where materials are kept, their reader."""
     assert workspace_mode in WORKSPACE_MODES
     return [
         tool
         for tool in BUILTINS.values()
-        if tool.adapter != "workspace"
-        or workspace_mode == "read-write"
-        or (workspace_mode == "read" and tool.kind == "read")
+        if (tool.adapter != "workspace" and (tool.adapter != "material" or materials))
+        or (tool.adapter == "workspace" and workspace_mode == "read-write")
+        or (tool.adapter == "workspace" and workspace_mode == "read" and tool.kind == "read")
     ]
 
 

@@ -31,6 +31,7 @@ class Bench:
     compile     the adapters' own judgement; starts nothing
     is_live     whether the lease is held now
     generation  of that lease
+    keeps       whether this machine keeps objects that are told by reference
     check_material  whether a selected material is still what was selected; raises Refused. None: no materials are kept here
     """
 
@@ -42,6 +43,7 @@ class Bench:
     compile: Callable[[Call], Runnable]
     is_live: Callable[[], bool]
     generation: int
+    keeps: bool = False
     check_material: Callable[[Mapping[str, object]], None] | None = None
 
 
@@ -50,6 +52,7 @@ class Cleared:
     """An action row that may be claimed: its identity as dispatched, and what to run.
 
     is_read   both the Tool and the dispatched contract call it a read
+    keeps     whether a result over the inline budget may become an object of this machine
     """
 
     invocation: str
@@ -64,6 +67,8 @@ class Cleared:
     upload: Mapping[str, object]
     inline_bytes: int
     runnable: Runnable = field(repr=False)
+    object_bytes: int = 0
+    keeps: bool = False
 
 
 def _as_malformed(code: str, refused: Refused) -> Refused:
@@ -193,4 +198,5 @@ def judge_row(row: Mapping[str, object], bench: Bench) -> Cleared:
         call.invocation, str(row["tool"]), tool, grant, bench.worker_id, bench.generation, tuple(returns),
         spec["kind"] == "read" and tool.kind == "read", str(row["sourceRecordId"]),
         row["sourceUpload"], policy["inlineBytes"], runnable,
+        policy["objectBytes"], bench.keeps,
     )  # fmt: skip

@@ -24,7 +24,7 @@ from rulith.wire import worker_hop
 from rulith.wire.lease import POLL_AGAIN_S, LeaseKeeper, Moment
 from rulith.wire.manifest import Tool
 from rulith.work.checks import Bench, Cleared, judge_row
-from rulith.work.receipts import Receipt, write_not_recorded, write_receipt
+from rulith.work.receipts import Receipt, write_kept, write_not_recorded, write_receipt
 from rulith.work.renewals import Renewals
 from rulith.work.replies import Accepted, Denied, Rejected, Reply, Silent, flat
 from rulith.work.signals import (
@@ -34,6 +34,8 @@ from rulith.work.signals import (
     Deed,
     Exit,
     FetchSources,
+    Keep,
+    KeptCame,
     Kill,
     ParentGone,
     Phase,
@@ -49,6 +51,7 @@ from rulith.work.signals import (
     StopAsked,
     Tell,
     TimeCame,
+    ToKeep,
 )
 from rulith.work.table import TABLE
 
@@ -74,12 +77,13 @@ class Worker:
     tools       every Tool installed here; `advertised` are their descriptors, as every Poll states them
     compile     the adapters' judgement of a call
     inspect     the adapters' judgement of a Source by itself, told when the list comes
+    keeps       whether this machine keeps objects that are told by reference
     """
 
     def __init__(
         self, *, worker_id: str, connection_id: str, key: str, tools: Mapping[str, Tool],
         advertised: Sequence[Mapping[str, object]], sources: Sources, compile: Callable[[Call], Runnable],
-        inspect: Callable[[Source], Refused | None] = lambda source: None,
+        inspect: Callable[[Source], Refused | None] = lambda source: None, keeps: bool = False,
     ) -> None:
         self.phase = Phase.NEW
         self.worker_id = worker_id
@@ -87,7 +91,7 @@ class Worker:
         self._renewals = Renewals(self.keeper)
         self._connection_id, self._key = connection_id, key
         self._tools, self._advertised, self._sources = tools, list(advertised), sources
-        self._compile, self._inspect = compile, inspect
+        self._compile, self._inspect, self._keeps = compile, inspect, keeps
         self._batch: deque[Mapping[str, object]] = deque()
         self._took = False               # something of this batch was claimed
         self._untaken = 0                # batches in a row of which nothing was
@@ -97,6 +101,7 @@ class Worker:
         self._timer_s: float | None = None
         self._cleared: Cleared | None = None
         self._receipt: Receipt | None = None
+        self._kept: ToKeep | None = None         # a result on its way to be told by reference
         self._body = b""
         self._sends = 0
         self._waiting: Deed | None = None        # a claim or receipt that waits for the renewal in flight
@@ -303,7 +308,7 @@ class Worker:
         assert lease is not None
         return judge_row(row, Bench(
             self._connection_id, self._key, self.worker_id, self._tools, self._sources.find, self._compile,
-            lambda: self.keeper.is_live(now, lease.generation), lease.generation,
+            lambda: self.keeper.is_live(now, lease.generation), lease.generation, self._keeps,
         ))  # fmt: skip
 
     def _skip(self, row: Mapping[str, object], refused: Refused) -> None:
@@ -356,8 +361,24 @@ class Worker:
         self._next(now)
 
     def _run_ended(self, signal: RunEnded, now: Moment) -> None:
-        assert self._cleared is not None
-        self._report(write_receipt(self._cleared, signal.outcome))
+        cleared = self._cleared
+        assert cleared is not None
+        told = write_receipt(cleared, signal.outcome)
+        if isinstance(told, ToKeep):
+            self.phase, self._kept = Phase.KEEPING, told
+            self._do(Keep(told, cleared.grant, cleared.generation))
+        else:
+            self._report(told)
+
+    def _kept_came(self, signal: KeptCame, now: Moment) -> None:
+        kept, self._kept = self._kept, None
+        assert self._cleared is not None and kept is not None
+        if signal.rejected is not None:
+            self._reject(signal.rejected)
+        else:
+            if signal.why:
+                self._tell("material", invocation=self._cleared.invocation, code=signal.code, reason=signal.why)
+            self._report(write_kept(self._cleared, kept, signal))
 
     def _report(self, receipt: Receipt) -> None:
         self.phase = Phase.REPORTING
@@ -468,7 +489,7 @@ class Worker:
         self._draining = True
         if self.phase is Phase.RUNNING:
             self._do(Kill())
-        for answer in (SourcesCame, PollCame, ClaimCame, ReportCame, ReleaseCame):
+        for answer in (SourcesCame, PollCame, ClaimCame, KeptCame, ReportCame, ReleaseCame):
             self._do(Abandon(answer))
         self._leave(now)
 

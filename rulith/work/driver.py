@@ -11,6 +11,7 @@ import signal
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
+from typing import Protocol
 
 from rulith.adapters.hands import Runnable
 from rulith.adapters.outcomes import Failed, Outcome, Withheld
@@ -21,6 +22,7 @@ from rulith.net.client import HttpClient, NetFailed
 from rulith.wire.lease import Moment
 from rulith.wire.worker_hop import request_headers
 from rulith.work.core import Worker
+from rulith.work.keeping import Custodian
 from rulith.work.replies import Rejected, Reply, Silent, judge_reply
 from rulith.work.signals import (
     Abandon,
@@ -28,6 +30,8 @@ from rulith.work.signals import (
     Deed,
     Exit,
     FetchSources,
+    Keep,
+    KeptCame,
     Kill,
     ParentGone,
     Run,
@@ -88,14 +92,18 @@ class Line:
 class Driver:
     """Runs one core to its Exit on this event loop."""
 
-    def __init__(self, core: Worker, line: Line, clock: Clock, tell: TellHost) -> None:
-        self._core, self._line, self._clock, self._tell = core, line, clock, tell
+    def __init__(self, core: Worker, line: Line, clock: Clock, tell: TellHost, custodian: Custodian | None = None) -> None:
+        self._core, self._line, self._clock, self._tell, self._custodian = core, line, clock, tell, custodian
         self._inbox: deque[tuple[type, asyncio.Task[None] | None, Signal]] = deque()
         self._woken = asyncio.Event()
         self._tasks: dict[type, asyncio.Task[None]] = {}
         self._unfinished: set[asyncio.Task[None]] = set()   # every task not yet done, abandoned ones too
         self._bug: BaseException | None = None
         self._exit: int | None = None
+
+    def generation(self) -> int | None:
+        """Of the lease that is held now."""
+        return self._core.keeper.generation(self._now())
 
     def put(self, happened: Signal) -> None:
         """Bring a signal from outside: a stop, the parent's end."""
@@ -146,6 +154,9 @@ class Driver:
                 self._start(deed.answer, partial(self._post, deed))
             elif isinstance(deed, FetchSources):
                 self._start(SourcesCame, self._line.sources)
+            elif isinstance(deed, Keep):
+                assert self._custodian is not None
+                self._start(KeptCame, partial(self._custodian.keep, deed))
             elif isinstance(deed, Run):
                 self._start(RunEnded, partial(self._run, deed.runnable))
             elif isinstance(deed, Abandon):
@@ -191,18 +202,7 @@ class Driver:
         return send.answer(await self._line.post(send))
 
     async def _run(self, runnable: Runnable) -> RunEnded:
-        began_s = self._clock.monotonic_s()
-        outcome: Outcome
-        try:
-            outcome = await runnable.run()
-        except Refused as refused:
-            outcome = Failed(refused.happened)
-        except Exception as bug:  # an adapter's bug after a claim: what it did is unknown, and the loop goes on
-            self._tell("error", {"what": "adapter", "detail": type(bug).__name__})
-            outcome = Withheld("adapter_ended_unexpectedly")
-        millis = round((self._clock.monotonic_s() - began_s) * 1000)
-        self._tell("tool-timing", {"ms": millis, "ended": type(outcome).__name__.lower()})
-        return RunEnded(outcome)
+        return RunEnded(await run_call(runnable, self._clock, self._tell))
 
     async def _end_all(self) -> None:
         tasks = [task for task in self._unfinished if not task.done()]
@@ -213,7 +213,27 @@ class Driver:
             await asyncio.wait(tasks, timeout=ENDING_S)
 
 
-async def watch_stop(driver: Driver, controls: AsyncIterator[str]) -> None:
+async def run_call(runnable: Runnable, clock: Clock, tell: TellHost) -> Outcome:
+    """How one call ended, whatever its adapter does."""
+    began_s = clock.monotonic_s()
+    outcome: Outcome
+    try:
+        outcome = await runnable.run()
+    except Refused as refused:
+        outcome = Failed(refused.happened)
+    except Exception as bug:  # an adapter's bug after a claim: what it did is unknown, and the loop goes on
+        tell("error", {"what": "adapter", "detail": type(bug).__name__})
+        outcome = Withheld("adapter_ended_unexpectedly")
+    millis = round((clock.monotonic_s() - began_s) * 1000)
+    tell("tool-timing", {"ms": millis, "ended": type(outcome).__name__.lower()})
+    return outcome
+
+
+class Stoppable(Protocol):
+    def put(self, happened: Signal) -> None: ...
+
+
+async def watch_stop(driver: Stoppable, controls: AsyncIterator[str]) -> None:
     """Turn the parent's words into signals: "stop" drains, "eof" means that nobody waits."""
     async for operation in controls:
         if operation == "stop":
@@ -222,7 +242,7 @@ async def watch_stop(driver: Driver, controls: AsyncIterator[str]) -> None:
             driver.put(ParentGone())
 
 
-def catch_signals(driver: Driver) -> None:
+def catch_signals(driver: Stoppable) -> None:
     """SIGINT and SIGTERM drain; a second Ctrl-C ends at once what still runs."""
     loop = asyncio.get_running_loop()
     interrupted = False

@@ -15,11 +15,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rulith.adapters.outcomes import REASON_BYTES_MAX, Executed, Failed, Outcome, Withheld, cut_text
+from rulith.adapters.outcomes import REASON_BYTES_MAX, Executed, Failed, Outcome, Referred, Withheld, cut_text
 from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json, read_json
+from rulith.base.limits import KEPT_BYTES_MAX
+from rulith.wire.artifacts import Held
 from rulith.wire.worker_hop import check_upload, report_action, report_undeliverable
 from rulith.work.checks import Cleared
+from rulith.work.signals import KeptCame, ToKeep
 
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 _HTTP_PREFIX = re.compile(r"HTTP [0-9]{3}: ", re.ASCII)
@@ -127,7 +130,7 @@ class _Writer:
             return self.failed(f"result_too_large: {code} ({size} bytes, {self.cleared.inline_bytes} allowed)")
         return self.failed(f"result_not_delivered: {code}")
 
-    def told(self, outcome: Executed) -> Receipt:
+    def told(self, outcome: Executed) -> Receipt | ToKeep:
         cleared = self.cleared
         if outcome.text.startswith("error:") and not outcome.literal:
             return self.failed(outcome.text)
@@ -145,16 +148,40 @@ class _Writer:
         alone = _size("", "", facts)
         if alone > cleared.inline_bytes:
             return self.not_delivered(FACTS_TOO_LARGE, alone)
-        return self.not_delivered(self._withheld_because(), alone)
+        return self._by_reference(ToKeep(outcome.text, None, tuple(facts), outcome.confirmed), len(outcome.text.encode("utf-8", "surrogatepass")))
+
+    def referred(self, held: Held) -> Receipt | ToKeep:
+        return self._by_reference(ToKeep("", held, ()), held.total_bytes)
+
+    def _by_reference(self, kept: ToKeep, size: int) -> Receipt | ToKeep:
+        """Permission is judged before size, and both before anything is kept."""
+        cleared = self.cleared
+        refusal = upload_refusal(cleared.source_record, cleared.upload) or (None if cleared.keeps else "materials_not_configured")
+        if refusal is None and size > min(cleared.object_bytes, KEPT_BYTES_MAX):
+            refusal = "artifact_object_limit"
+        return kept if refusal is None else self.not_delivered(_code(refusal), size)
+
+    def kept(self, kept: ToKeep, came: KeptCame) -> Receipt:
+        if not came.ref:
+            return self.not_delivered(_code(came.code), _size("", "", kept.facts))
+        receipt = self.executed("", list(kept.facts), kept.confirmed)
+        return Receipt({**receipt.operation, "artifacts": [{"ref": came.ref}]}, receipt.landed_as, receipt.generation)
 
 
-def write_receipt(cleared: Cleared, outcome: Outcome) -> Receipt:
-    """The one report of this call, under the identity it was dispatched under."""
+def write_kept(cleared: Cleared, kept: ToKeep, came: KeptCame) -> Receipt:
+    """The one report of a call whose result is an object of this machine: its reference, or why it has none."""
+    return _Writer(cleared).kept(kept, came)
+
+
+def write_receipt(cleared: Cleared, outcome: Outcome) -> Receipt | ToKeep:
+    """The one report of this call, under the identity it was dispatched under; or what is kept first, and told by reference."""
     writer = _Writer(cleared)
     if isinstance(outcome, Withheld):
         return writer.undeliverable(outcome.code, outcome.why)
     if isinstance(outcome, Failed):
         return writer.failed(outcome.reason)
+    if isinstance(outcome, Referred):
+        return writer.referred(outcome.held)
     return writer.told(outcome)
 
 

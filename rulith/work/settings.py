@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,12 +19,22 @@ from rulith.adapters.run import TIMEOUT_DEFAULT_S
 from rulith.adapters.territory import Territory
 from rulith.base.errors import Refused
 from rulith.disk.home import Home, find_home
+from rulith.disk.materials import Belonging
 from rulith.disk.runfile import read_live
 from rulith.wire.manifest import WORKSPACE_MODES
 
 EMBEDDED_URL = "http://127.0.0.1:7781"
 RUN_TIMEOUT_MAX_S = 604_800      # a week: longer is a service, not a Tool
 _LOOPBACK = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|::1")
+
+
+@dataclass(frozen=True)
+class MaterialsAt:
+    """The store of materials of this Worker's profile, and where that profile's model is ("" where it has none)."""
+
+    root: Path
+    belongs: Belonging
+    destination: str
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,7 @@ class Settings:
     home: Home
     guarded: tuple[tuple[str, str], ...]
     jsonl: bool
+    materials: MaterialsAt | None = None
 
     def territory(self, executables: tuple[str, ...] = ()) -> Territory:
         """The folders around this Worker, with the profile's own workspace when it lies in the home."""
@@ -103,6 +114,18 @@ def _run_timeout_s(env: Mapping[str, str]) -> float:
     return float(text)
 
 
+def _materials(env: Mapping[str, str], file_at: Callable[[str, str], Path]) -> MaterialsAt | None:
+    """The four settings of a store belong together; without a root there is none."""
+    if not env.get("RULITH_MATERIALS_ROOT", "").strip():
+        return None
+    prints = []
+    for name in ("RULITH_MATERIALS_PROFILE", "RULITH_MATERIALS_OWNER", "RULITH_MATERIALS_AGENT_FINGERPRINT"):
+        prints.append(env.get(name, "").strip())
+        if not re.fullmatch(r"[a-f0-9]{64}", prints[-1], re.ASCII):
+            raise Refused("worker_setting_invalid", name=name, value=prints[-1][:80], wanted="the fingerprint that goes with RULITH_MATERIALS_ROOT")
+    return MaterialsAt(file_at("RULITH_MATERIALS_ROOT", ""), Belonging(*prints), env.get("RULITH_MATERIALS_MODEL_DESTINATION", "").strip())
+
+
 def read_settings(env: Mapping[str, str], folder: Path) -> Settings:
     """The settings of a Worker started in `folder`.
 
@@ -129,5 +152,5 @@ def read_settings(env: Mapping[str, str], folder: Path) -> Settings:
             guarded.append((what, str(file_at(name, ""))))
     return Settings(
         connection_id, key, work_url(env, home), tools_file, root, vault_file, mode, _run_timeout_s(env), home,
-        tuple(guarded), env.get("RULITH_WORKER_EVENTS", "").strip() == "jsonl",
+        tuple(guarded), env.get("RULITH_WORKER_EVENTS", "").strip() == "jsonl", _materials(env, file_at),
     )  # fmt: skip

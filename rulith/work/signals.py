@@ -12,6 +12,7 @@ from enum import Enum
 
 from rulith.adapters.hands import Runnable
 from rulith.adapters.outcomes import Outcome
+from rulith.wire.artifacts import Held
 from rulith.work.replies import Reply
 
 
@@ -24,11 +25,22 @@ class Phase(Enum):
     RESTING = "resting"          # the time until the next Poll
     CLAIMING = "claiming"        # a claim, or a renewal that the claim waits for
     RUNNING = "running"          # the adapter
+    KEEPING = "keeping"          # a result that is told by reference: its place here, its reference there
     REPORTING = "reporting"      # a receipt's answer, or a renewal that the receipt waits for
     RESENDING = "resending"      # the time until the same receipt goes out again
     YIELDING = "yielding"        # the release of a line that is asked for again at once
     LEAVING = "leaving"          # the release
     GONE = "gone"
+
+
+@dataclass(frozen=True)
+class ToKeep:
+    """A result too large to be told, or kept already: the text, or what is held; and the facts that go with the reference."""
+
+    text: str = field(repr=False)
+    held: Held | None
+    facts: tuple[Mapping[str, object], ...] = field(repr=False)
+    confirmed: bool = False
 
 
 # -- signals ---------------------------------------------------------------------------
@@ -64,6 +76,16 @@ class RunEnded:
 
 
 @dataclass(frozen=True)
+class KeptCame:
+    """`ref` of the object, or `code` why it has none; `rejected` when the credential was refused."""
+
+    ref: str = ""
+    code: str = ""
+    why: str = ""
+    rejected: Reply | None = None
+
+
+@dataclass(frozen=True)
 class ReportCame:
     reply: Reply
 
@@ -94,7 +116,7 @@ class ParentGone:
 
 
 Signal = (
-    Began | SourcesCame | PollCame | ClaimCame | RunEnded | ReportCame | RenewCame | ReleaseCame | TimeCame | StopAsked | ParentGone
+    Began | SourcesCame | PollCame | ClaimCame | RunEnded | KeptCame | ReportCame | RenewCame | ReleaseCame | TimeCame | StopAsked | ParentGone
 )
 
 # -- deeds -----------------------------------------------------------------------------
@@ -128,6 +150,15 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Keep:
+    """Keep the object on this machine, if it is not kept yet, and register it under this call's grant."""
+
+    kept: ToKeep = field(repr=False)
+    grant: str = field(repr=False)
+    generation: int
+
+
+@dataclass(frozen=True)
 class Kill:
     """End the running adapter as a tree; no RunEnded follows."""
 
@@ -145,4 +176,4 @@ class Exit:
     code: int
 
 
-Deed = FetchSources | Send | Abandon | Run | Kill | Tell | Exit
+Deed = FetchSources | Send | Abandon | Run | Keep | Kill | Tell | Exit

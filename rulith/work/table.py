@@ -8,6 +8,7 @@ from __future__ import annotations
 from rulith.work.signals import (
     Began,
     ClaimCame,
+    KeptCame,
     ParentGone,
     Phase,
     PollCame,
@@ -29,6 +30,7 @@ TABLE: dict[tuple[Phase, type], str] = {
     (Phase.RESTING,   TimeCame):    "_rest_over",
     (Phase.CLAIMING,  ClaimCame):   "_claim_came",
     (Phase.RUNNING,   RunEnded):    "_run_ended",
+    (Phase.KEEPING,   KeptCame):    "_kept_came",
     (Phase.REPORTING, ReportCame):  "_report_came",
     (Phase.REPORTING, TimeCame):    "_receipt_over",
     (Phase.RESENDING, TimeCame):    "_resend",
@@ -41,6 +43,7 @@ TABLE: dict[tuple[Phase, type], str] = {
     (Phase.RESTING,   StopAsked):   "_stop_idle",
     (Phase.CLAIMING,  StopAsked):   "_stop",
     (Phase.RUNNING,   StopAsked):   "_stop",
+    (Phase.KEEPING,   StopAsked):   "_stop",
     (Phase.REPORTING, StopAsked):   "_stop",
     (Phase.RESENDING, StopAsked):   "_stop",
     (Phase.YIELDING,  StopAsked):   "_stop",
@@ -50,7 +53,7 @@ TABLE: dict[tuple[Phase, type], str] = {
     (Phase.GONE,      ParentGone):  "_ignore",
 }
 # fmt: on
-_WORKING = (Phase.SOURCING, Phase.ASKING, Phase.RESTING, Phase.CLAIMING, Phase.RUNNING, Phase.REPORTING, Phase.RESENDING)
+_WORKING = (Phase.SOURCING, Phase.ASKING, Phase.RESTING, Phase.CLAIMING, Phase.RUNNING, Phase.KEEPING, Phase.REPORTING, Phase.RESENDING)
 TABLE |= {(phase, ParentGone): "_vanish" for phase in (Phase.NEW, *_WORKING, Phase.YIELDING)}
 TABLE[Phase.REPORTING, ParentGone] = "_vanish_reporting"
 TABLE |= {(phase, RenewCame): "_renew_came" for phase in _WORKING}

@@ -26,6 +26,7 @@ PINS = {
     "rulith.workspace.write_text@1": "55fa5db6a65d88b69e262eceaafd3f47f02b13ff00507eafb801192d32cc40da",
     "rulith.workspace.write_json@1": "0efca0ee8ba32da13648648ac57c30566500f47a72cd892b2be048e0614c8b37",
     "rulith.mcp.discover@1": "85b8b3b4edd3e92baf997de6a0c9a19aa87eb7dcb60d74416e270d2f900456f3",
+    "rulith.materials.read@1": "d2eb63bbb9216729e7e67fdc3fd842e14181a6d770269636d3e2b20ec88dacf1",
 }
 
 
@@ -69,7 +70,8 @@ def test_the_example_manifest_is_read_whole():
     ("off", {tool for tool in PINS if tool.startswith("rulith.workspace.")}),
 ])
 def test_the_workspace_mode_takes_its_tools_away(mode, gone):
-    assert {tool.id for tool in builtin_tools(mode)} == set(PINS) - gone
+    assert {tool.id for tool in builtin_tools(mode, materials=True)} == set(PINS) - gone
+    assert {tool.id for tool in builtin_tools(mode)} == set(PINS) - gone - {"rulith.materials.read@1"}      # only where materials are kept
 
 
 @pytest.mark.parametrize("members, kind", [

@@ -20,6 +20,7 @@ from rulith.work.signals import (
     ClaimCame,
     Exit,
     FetchSources,
+    KeptCame,
     Kill,
     ParentGone,
     Phase,
@@ -127,7 +128,7 @@ OK = Accepted({"accepted": True})
 
 # -- the machine -----------------------------------------------------------------------
 
-WORKING = {Phase.SOURCING, Phase.ASKING, Phase.RESTING, Phase.CLAIMING, Phase.RUNNING, Phase.REPORTING, Phase.RESENDING}
+WORKING = {Phase.SOURCING, Phase.ASKING, Phase.RESTING, Phase.CLAIMING, Phase.RUNNING, Phase.KEEPING, Phase.REPORTING, Phase.RESENDING}
 MEANT = {
     Phase.NEW: {Began, StopAsked, ParentGone},
     Phase.SOURCING: {SourcesCame, RenewCame, StopAsked, ParentGone},
@@ -135,6 +136,7 @@ MEANT = {
     Phase.RESTING: {TimeCame, RenewCame, StopAsked, ParentGone},
     Phase.CLAIMING: {ClaimCame, RenewCame, StopAsked, ParentGone},
     Phase.RUNNING: {RunEnded, RenewCame, StopAsked, ParentGone},
+    Phase.KEEPING: {KeptCame, RenewCame, StopAsked, ParentGone},
     Phase.REPORTING: {ReportCame, TimeCame, RenewCame, StopAsked, ParentGone},
     Phase.RESENDING: {TimeCame, RenewCame, StopAsked, ParentGone},
     Phase.YIELDING: {ReleaseCame, StopAsked, ParentGone},
