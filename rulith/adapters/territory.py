@@ -15,9 +15,32 @@ from rulith.base.errors import Refused
 
 
 def _is_within(path: str, folder: str) -> bool:
-    """Whether `path` is `folder` or lies below it; both already resolved."""
-    path, folder = os.path.normcase(path), os.path.normcase(folder)
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+    """Whether `path` is `folder` or lies below it; both already resolved.
+
+    By their names, and by what the system says they are: a disk that tells no upper case from
+    lower, or composed letters from decomposed ones, has many names for one folder.
+    """
+    named, above = os.path.normcase(path), os.path.normcase(folder)
+    if named == above or named.startswith(above.rstrip(os.sep) + os.sep):
+        return True
+    wanted = _identity(folder)
+    while wanted is not None:
+        if _identity(path) == wanted:
+            return True
+        parent = os.path.dirname(path)
+        if parent == path:
+            break
+        path = parent
+    return False
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells this file or folder from every other; None when it is not there, or its disk has no such thing."""
+    try:
+        seen = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (seen.st_dev, seen.st_ino) if seen.st_ino else None
 
 
 @dataclass(frozen=True)

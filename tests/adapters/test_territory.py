@@ -86,3 +86,21 @@ def test_where_tools_may_write_the_worker_root_and_its_programs_are_closed(land)
 
 def test_a_name_that_only_begins_alike_is_another_folder(land):
     assert Path(folder(land, land / "homely")).name == "homely"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="uses POSIX folder identities")
+@pytest.mark.parametrize("access, what", [("HOME/gateway", "lies in the home"), ("HOME", "contains the home"), ("FREE2", "contains the Source vault")])
+def test_another_spelling_of_a_folder_is_that_folder(land, monkeypatch, access, what):
+    """On a disk without upper and lower case `HOME` opens `home`, and no name resolution says so. Played by folded names."""
+    (land / "free2").mkdir()
+    (land / "free2" / "vault.json").touch()
+    real = os.stat
+
+    def folded(path, *arguments, **settings):
+        text = os.fspath(path) if not isinstance(path, int) else path
+        if isinstance(text, str) and text.startswith(str(land)):
+            text = str(land) + text[len(str(land)):].lower()
+        return real(text, *arguments, **settings)
+
+    monkeypatch.setattr(os, "stat", folded)
+    assert what in refusal(land, land / access)
