@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rulith.base.errors import Refused
 from rulith.dialects.arguments import read_object
@@ -64,15 +65,29 @@ def as_plain(entries: Sequence[Entry]) -> list[Entry]:
     return plain
 
 
-def read_call(reply: Reply, ids: CallIds) -> Reply:
-    """`reply` with its text read as a call where it is exactly one."""
+def may_be_call(text: str) -> bool:
+    """Whether a reply that begins like this could still be a call: it is not shown while it comes in."""
+    return text.lstrip()[:1] in ("", "{", "`")
+
+
+def as_words(entries: Sequence[Entry]) -> list[Entry]:
+    """`entries` as plain words, without anything that a provider could find wrong in calls, results or reasoning."""
+    return [ModelEntry(entry.text) if isinstance(entry, ModelEntry) else entry for entry in as_plain(entries)]
+
+
+def read_call(reply: Reply, ids: CallIds, *, max_tokens: int | None = None) -> Reply:
+    """`reply` with its text read as a call where it is exactly one. A call that reached the output limit may have been cut."""
     if reply.stop != "said" or reply.calls:
         return reply
     text = reply.text.strip()
     fenced = _FENCE.fullmatch(text)
     candidate = fenced.group(1).strip() if fenced else text
     call = _call(candidate, ids) if candidate.startswith("{") and candidate.endswith("}") else None
-    return reply if call is None else Reply("", (call,), reply.carry, usage=reply.usage)
+    if call is None:
+        return reply
+    if max_tokens is not None and reply.usage.output_tokens is not None and reply.usage.output_tokens >= max_tokens:
+        return replace(reply, stop="truncated", habits=reply.habits | {"calls_cut"})
+    return replace(reply, text="", calls=(call,))
 
 
 def _call(candidate: str, ids: CallIds) -> ProposedCall | None:

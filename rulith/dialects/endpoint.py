@@ -37,7 +37,7 @@ class Endpoint:
         return urlsplit(self.url).hostname in _LOOPBACK
 
     def headers(self, key: str | None) -> dict[str, str]:
-        dressed = {"content-type": "application/json", "accept": "application/json"}
+        dressed = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         if self.wire == ANTHROPIC:
             dressed["anthropic-version"] = ANTHROPIC_VERSION
             if key:

@@ -25,6 +25,28 @@ def for_provider(schema: dict) -> dict:
     return expanded
 
 
+_SIMPLE = ("type", "properties", "items", "required", "enum", "description")
+
+
+def simple(schema: dict) -> dict:
+    """`schema` in the words that every service takes: what is conditional in it is left to the Board."""
+    return _simple(for_provider(schema))
+
+
+def _simple(node: object) -> object:
+    if not isinstance(node, dict):
+        return {}
+    kept = {name: value for name, value in node.items() if name in _SIMPLE}
+    if isinstance(kept.get("properties"), dict):
+        kept["properties"] = {name: _simple(value) for name, value in kept["properties"].items()}
+    if "items" in kept:
+        kept["items"] = _simple(kept["items"])
+    if isinstance(kept.get("type"), list):
+        named = [word for word in kept["type"] if word != "null"]
+        kept["type"] = named[0] if named else "string"
+    return kept
+
+
 def _resolve(pointer: str, root: dict) -> object:
     value: object = root
     for part in pointer[2:].split("/"):

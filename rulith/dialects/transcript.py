@@ -51,6 +51,7 @@ class ProposedCall:
     arguments   the object, when it is one and inside the number domain
     problem     else why not; the call is answered with it and never sent
     replayed    the text of one JSON object, whatever the model wrote
+    extra       the provider's own continuation of this call, returned unread
     """
 
     id: str
@@ -58,6 +59,7 @@ class ProposedCall:
     arguments: dict | None
     problem: Refused | None = None
     replayed: str = "{}"
+    extra: object = None
 
     def __post_init__(self) -> None:
         assert (self.arguments is None) != (self.problem is None), "a call is either judged good or refused"
@@ -105,8 +107,9 @@ class Usage:
 class Reply:
     """One reply of a model.
 
-    stop   `said`: take text and calls; `truncated`, `empty`, `declined`: take nothing,
-           execute nothing
+    stop     `said`: take text and calls; `truncated`, `empty`, `declined`: take nothing,
+             execute nothing
+    habits   what was odd about it, in the words of `quirks`
     """
 
     text: str
@@ -114,6 +117,7 @@ class Reply:
     carry: object = None
     stop: str = "said"
     usage: Usage = field(default_factory=Usage)
+    habits: frozenset[str] = frozenset()
 
     def entry(self) -> ModelEntry:
         return ModelEntry(self.text, self.calls, self.carry)

@@ -2,6 +2,8 @@
 
 Stays replayable at every moment: calls are answered in the entry after them, whatever
 happened to the turn. Condensing cuts at a user entry and leaves a line per removed part.
+What a service still refuses is made shorter, or told in plain words, and asked once more:
+a conversation never stays in a state that ends it.
 """
 
 from __future__ import annotations
@@ -10,13 +12,20 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rulith.base.errors import Refused
+from rulith.dialects import emulated
 from rulith.dialects.transcript import (
-    CallIds, CallResult, Entry, ModelEntry, ResultsEntry, UserEntry, assert_replayable, clean_text,
+    CallIds, CallResult, Entry, ModelEntry, Reply, ResultsEntry, UserEntry, assert_replayable, clean_text,
 )
+from rulith.runtime.events import Sink
+from rulith.runtime.model import ModelClient
+from rulith.runtime.surface import Tool
 
 NOTES_MAX = 40
 NOTE_CHARS_MAX = 160
 LONG_REQUEST_BYTES = 32_768      # from here identical views are sent once
+SHORT_RESULT_CHARS = 2_000       # what may stay of a result where the whole conversation is too long
+_LEFT_OUT = "[This result was left out because the conversation became too long. QueryBoard reads the Board as it is.]"
 _MARKER = "[Earlier parts of this conversation were condensed. What they were about:]"
 
 
@@ -26,13 +35,15 @@ class Conversation:
         self._keep = keep_entries
         self._entries: list[Entry] = []
         self._notes: list[str] = []
+        self._had_results = False
+        self.figures: dict[str, int] = {}        # about the newest request
 
     def __len__(self) -> int:
         return len(self._entries)
 
     @property
     def has_results(self) -> bool:
-        return any(isinstance(entry, ResultsEntry) for entry in self._entries)
+        return self._had_results
 
     def say(self, text: str) -> None:
         self._entries.append(UserEntry(clean_text(text)))
@@ -41,15 +52,17 @@ class Conversation:
         self._entries.append(entry)
 
     def answer(self, results: Sequence[CallResult]) -> None:
-        self._entries.append(ResultsEntry(tuple(results)))
+        self._entries.append(ResultsEntry(tuple(replace(result, text=clean_text(result.text)) for result in results)))
+        self._had_results = self._had_results or bool(results)
         assert_replayable(self._entries)
 
-    def condense(self) -> int:
+    def condense(self, keep: int | None = None) -> int:
         """Drop the oldest entries down to the bound, at a user entry; return how many went."""
-        if len(self._entries) <= self._keep:
+        keep = self._keep if keep is None else keep
+        if len(self._entries) <= keep:
             return 0
         cuts = [index for index, entry in enumerate(self._entries) if index and isinstance(entry, UserEntry)]
-        wanted = len(self._entries) - self._keep
+        wanted = len(self._entries) - keep
         cut = next((index for index in cuts if index >= wanted), cuts[-1] if cuts else 0)
         if not cut:
             return 0
@@ -61,10 +74,42 @@ class Conversation:
         self._entries[:cut + 1] = [UserEntry(f"{_MARKER}\n{notes}\n\n{first.text}")]
         return cut
 
+    def shorten(self) -> int:
+        """Make the conversation shorter than it is, the oldest first; return how many entries changed, 0 when nothing can go."""
+        gone = self.condense(len(self._entries) // 2)
+        if gone:
+            return gone
+        places = [index for index, entry in enumerate(self._entries) if isinstance(entry, ResultsEntry)]
+        for group in (places[:-1], places):
+            shorter = {index: ResultsEntry(tuple(map(_short, self._entries[index].results))) for index in group}
+            changed = [index for index, entry in shorter.items() if entry != self._entries[index]]
+            for index in changed:
+                self._entries[index] = shorter[index]
+            if changed:
+                return len(changed)
+        return 0
+
+    def in_words(self) -> list[Entry] | None:
+        """The entries with calls, results and reasoning told in plain words; None when they hold none."""
+        plain = emulated.as_words(self._entries)
+        return None if plain == self._entries else plain
+
+    def become(self, entries: Sequence[Entry]) -> None:
+        """Go on with these entries in place of the others."""
+        assert_replayable(entries)
+        self._entries = list(entries)
+
     def for_request(self) -> list[Entry]:
         """The entries as they are sent: in a long request every repeated view appears once, at its latest place."""
         assert_replayable(self._entries)
-        results = [result for entry in self._entries if isinstance(entry, ResultsEntry) for result in entry.results]
+        sent = self._with_pointers()
+        before, after = _bytes_of(self._entries), _bytes_of(sent)
+        pointed = sum(old != new for old, new in zip(_results(self._entries), _results(sent)))
+        self.figures = {"transcriptBytes": before, "compactedViews": pointed, "compactedTranscriptBytes": after}
+        return sent
+
+    def _with_pointers(self) -> list[Entry]:
+        results = _results(self._entries)
         if sum(len(result.text.encode()) for result in results) < LONG_REQUEST_BYTES:
             return list(self._entries)
         latest: dict[str, str] = {}
@@ -74,6 +119,48 @@ class Conversation:
                 latest[view] = result.call_id
         return [entry if not isinstance(entry, ResultsEntry) else ResultsEntry(tuple(
             _pointed(result, latest) for result in entry.results)) for entry in self._entries]
+
+
+async def ask(model: ModelClient, conversation: Conversation, system: str, tools: Sequence[Tool], *, emit: Sink) -> Reply:
+    """The model's reply to the conversation, which is made shorter or plainer where its service takes it in no other way.
+
+    Raises like ModelClient.ask, the conversation as it was before.
+    """
+    while True:
+        try:
+            return await model.ask(system, conversation.for_request(), tools, conversation.ids, conversation.figures)
+        except Refused as refusal:
+            if refusal.code == "model_too_long" and (gone := conversation.shorten()):
+                emit("compact", entries=gone)
+                continue
+            plain = conversation.in_words() if refusal.code == "model_refused" and refusal.facts["status"] in (400, 422) else None
+            if plain is None:
+                raise
+            try:
+                reply = await model.ask(system, plain, tools, conversation.ids, conversation.figures)
+            except Refused:
+                raise refusal from None
+            emit("compact", entries=len(conversation))
+            conversation.become(plain)
+            return reply
+
+
+def _results(entries: Sequence[Entry]) -> list[CallResult]:
+    return [result for entry in entries if isinstance(entry, ResultsEntry) for result in entry.results]
+
+
+def _bytes_of(entries: Sequence[Entry]) -> int:
+    texts = [result.text for result in _results(entries)]
+    for entry in entries:
+        if not isinstance(entry, ResultsEntry):
+            texts.append(entry.text)
+        if isinstance(entry, ModelEntry):
+            texts += [call.replayed for call in entry.calls]
+    return sum(len(text.encode("utf-8", "replace")) for text in texts)
+
+
+def _short(result: CallResult) -> CallResult:
+    return result if len(result.text) <= SHORT_RESULT_CHARS else replace(result, text=_LEFT_OUT)
 
 
 def _note(entry: UserEntry) -> str:

@@ -17,7 +17,7 @@ from rulith.dialects.transcript import Reply
 from rulith.runtime.answers import Kind, compact
 from rulith.runtime.calls import CallServer
 from rulith.runtime.cases import KnownCase
-from rulith.runtime.conversation import Conversation
+from rulith.runtime.conversation import Conversation, ask
 from rulith.runtime.events import Sink
 from rulith.runtime.line import BoardLine
 from rulith.runtime.model import ModelClient
@@ -84,6 +84,7 @@ class Turns:
     async def run(self, words: str, policy: Policy) -> TurnResult:
         """One turn. Raises Refused: the model service's failures, credential_rejected, connection_replaced."""
         self._line.book.begin_turn()
+        self._server.begin_turn()
         dropped = self._conversation.condense()
         if dropped:
             self._emit("compact", entries=dropped)
@@ -103,8 +104,7 @@ class Turns:
         for number in range(1, self._max_rounds + 1):
             self._emit("round", round=number)
             try:
-                reply = await self._model.ask(SYSTEM, self._conversation.for_request(), self._line.session.tools,
-                                              self._conversation.ids)
+                reply = await ask(self._model, self._conversation, SYSTEM, self._line.session.tools, emit=self._emit)
             except asyncio.CancelledError:
                 return self._end("user-stopped", said, "The turn was stopped.", codes)
             if reply.stop != "said":
@@ -123,7 +123,7 @@ class Turns:
             self._conversation.answer(served.results)
             codes.extend(served.codes)
             if served.ended:
-                outcome = "user-stopped" if served.ended == "stopped" else "blocked"
+                outcome = {"stopped": "user-stopped", "blocked": "blocked"}.get(served.ended) or self._open_outcome()
                 return self._end(outcome, said, served.message, codes)
             is_last = number == self._max_rounds
             if (policy is Policy.CONTINUE or is_last) and self._line.book.closed and not self._line.book.running:

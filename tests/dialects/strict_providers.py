@@ -25,6 +25,7 @@ def accepted_by_openai(body: dict) -> None:
             continue
         assert not open_ids, f"calls {open_ids} are not answered"
         assert not (role == before == "user"), "two user messages in a row"
+        assert not (role == "user" and before == "tool"), "a user message right after a tool message"
         assert not (role == before == "assistant"), "two assistant messages in a row"
         if role == "assistant":
             calls = message.get("tool_calls", [])

@@ -191,5 +191,5 @@ def test_a_model_call_is_settled_by_what_the_service_reports(in_loop, tmp_path):
 @pytest.mark.parametrize("status, rounds", [(429, 0), (400, 0), (500, 1)])
 def test_a_refused_request_is_given_back_and_a_broken_answer_is_not(in_loop, tmp_path, status, rounds):
     meter = budget(Caps(rounds=10), tmp_path / "b.json")
-    assert ask(in_loop, [Whole(status, {"error": {"message": "no"}})], meter)[0] == "model_refused"
+    assert ask(in_loop, [Whole(status, {"error": {"message": "the quota is used up"}})], meter)[0] == "model_refused"
     assert meter.used.rounds == rounds

@@ -18,9 +18,17 @@ CODES: dict[str, tuple[str, str]] = {
         "The argument {field!r} of {tool} is no longer part of any call; nothing ran.",
         "Send the call without it; writes are judged against the present state.",
     ),
+    "call_doubled": (
+        "This call of {tool} stands twice in the same answer, so it is not certain that two were meant; the second did not run.",
+        "If it is meant twice, call it again after reading the first result.",
+    ),
     "call_queue_suspended": (
         "This call was not sent, because of what an earlier call of the same answer returned.",
         "Read that result first, then decide what to call.",
+    ),
+    "call_repeated": (
+        "This call was not sent: it was refused {times} times for the same reason ({code}), and nothing changed since.",
+        "Say what is missing, or do something else first.",
     ),
     "turn_stopped": (
         "This call was not sent: the person stopped the turn.",
@@ -46,8 +54,25 @@ CODES: dict[str, tuple[str, str]] = {
                                "Check that the address and the dialect of the service fit."),
     "model_refused": ("The model service at {address} answered HTTP {status}: {said}.",
                       "Check the model's name, its key and its limits."),
+    "model_broke_off": ("The model service did not finish its reply: {said}. No call of it was made.",
+                        "Say it again; if it goes on, look at the service."),
+    "model_too_long": ("The conversation is longer than the model service takes: {said}. It cannot be made shorter.",
+                       "Begin a new conversation, or use a model with a larger context."),
     "model_unreachable": ("The model service at {address} cannot be reached: {problem}.",
                           "Check the address and the network, then run again."),
+    # The service, `agent --serve`
+    "task_refused": ("The request cannot be used: {problem}.", "Correct it; docs/agent.md lists what it takes."),
+    "serve_gate": ("The request is not let in: {problem}.", "Send it from this machine, with the key that --serve printed or was given."),
+    "serve_body": ("The body is not taken: {problem}.", "Send one JSON object of at most 64 KiB as application/json."),
+    "serve_route": ("There is no {route} here.", "The routes are POST /task, GET /runs, POST /conversation/archive and POST /turn/stop."),
+    "request_conflict": ("The request id {id} was used for another task.", "Use a new one for a new task."),
+    "request_interrupted": ("The task of the request id {id} was interrupted, and it is not run again.",
+                            "Look at what it came to, then send a new message."),
+    "conversation_archived": ("The conversation {key!r} is archived.", "Take it back from the archive, or begin another."),
+    "model_confirmation": ("Earlier turns of this conversation went to another model service than {service}.",
+                           "Send historyModelDestination with that address to let the earlier turns go there."),
+    "slots_busy": ("All {slots} conversations have work waiting.", "Wait for one to end, or use one of them."),
+    "serve_draining": ("No task is taken now: {why}.", "Send it again once the Agent is back."),
     # Saved conversations
     "history_unusable": ("The saved conversations cannot be used: {path}: {problem}.",
                          "Nothing was changed. Put the file right from a copy, or move the folder away to begin without it."),
