@@ -128,7 +128,7 @@ def read_json(text: str | bytes, where: str, *, depth_max: int = JSON_DEPTH_MAX)
     except _Inexact as inexact:
         raise Refused("number_out_of_range", where=where, literal=str(inexact)) from None
     except json.JSONDecodeError as broken:
-        problem = f"{broken.msg[:1].lower()}{broken.msg[1:]} at line {broken.lineno}, column {broken.colno}"
+        problem = f"{broken.msg[:1].lower()}{broken.msg[1:].removesuffix(' at')} at line {broken.lineno}, column {broken.colno}"
         raise Refused("bad_json", where=where, problem=problem, line=broken.lineno) from None
     except RecursionError:
         problem = "it is nested deeper than the reader can follow"

@@ -10,6 +10,7 @@ Source  the MCP surface, "Rest of a model turn"
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from rulith.runtime.line import BoardLine
 from rulith.runtime.settings import EXPLORATION
 from rulith.runtime.strip import WRITES
 from rulith.runtime.surface import HOST_FIELDS, RETIRED_FIELDS
+from rulith.runtime.teaching import Lessons
 from rulith.runtime.unread import UnreadOutcomes
 
 GATES = ("operation_running", "previous_result_undelivered")
@@ -40,7 +42,7 @@ class Served:
     """A turn's results, one per call. `ended` names what ended the turn with them, if anything."""
 
     results: list[CallResult]
-    ended: str = ""              # "", stopped, blocked
+    ended: str = ""              # "", stopped, blocked, looping
     message: str = ""
     codes: tuple[str, ...] = ()  # error codes the Board answered with
 
@@ -54,7 +56,11 @@ class CallServer:
         self.is_stopping: Callable[[], bool] = lambda: False
         self._unread = unread
         self._emit = emit
+        self._lessons = Lessons()
         self.steps: list[dict] = []      # every ApplyAction that was sent, with what became of it
+
+    def begin_turn(self) -> None:
+        self._lessons.begin_turn()
 
     async def serve(self, calls: Sequence[ProposedCall]) -> Served:
         """Raises Refused credential_rejected, connection_replaced: nothing follows those."""
@@ -77,6 +83,9 @@ class CallServer:
             results.append(result)
             if code:
                 codes.append(code)
+            if code == "call_repeated":
+                rest = [_local(later, Refused("call_queue_suspended")) for later in calls[index + 1:]]
+                return Served(results + rest, "looping", f"The model went in circles. {json.loads(result.text)['teaching']}", tuple(codes))
             if suspends:
                 rest = calls[index + 1:]
                 if rest:
@@ -87,20 +96,18 @@ class CallServer:
 
     async def _one(self, call: ProposedCall) -> tuple[CallResult, bool, str]:
         """The call's result, whether it suspends the rest, and the Board's error code."""
+        arguments = self._pinned(call)
+        # What cannot be read is told apart by what is wrong with it: one mistake after another is no circle.
+        asked = arguments if call.problem is None else {"": str(call.problem)}
+        loop = self._lessons.is_loop(call.name, asked)
+        if loop is not None:
+            return self._answered_here(call, _local_body(call, Refused("call_repeated", why=loop[0], times=loop[1]))), True, "call_repeated"
         refusal = _not_a_call(call)
         if refusal is not None:
-            self._emit("tool-call", callId=call.id, cmd=call.name, input=call.arguments or {})
-            result = _local(call, refusal)
-            self._emit("tool-result", callId=call.id, cmd=call.name, accepted=False, held=False, notExecuted=True,
-                       transportFailed=False, output=_refusal_body(call.name, _model_code(refusal), str(refusal)))
-            return result, False, ""
-        arguments = self._pinned(call)
+            return self._answered_here(call, _local_body(call, refusal), asked), False, ""
         held_back = await self._held_back(call)
         if held_back is not None:
-            self._emit("tool-call", callId=call.id, cmd=call.name, input=arguments)
-            self._emit("tool-result", callId=call.id, cmd=call.name, code=held_back["errorCode"], accepted=False, held=False,
-                       notExecuted=True, transportFailed=False, output=held_back)
-            return CallResult(call.id, call.name, compact(held_back), True), True, ""
+            return self._answered_here(call, held_back, asked), True, ""
         before = self._line.session.known
         answer = await self._line.call(call.name, arguments, call_id=call.id)
         answer, showed_earlier = self._unread.take(answer, arguments, before)
@@ -108,8 +115,31 @@ class CallServer:
             _, row = applied(answer, arguments)
             self.steps.append(row)
             self._emit("action-outcome", **row)
-        result = CallResult(call.id, call.name, answer.text, answer.is_error)
-        return result, showed_earlier or _suspends(answer), answer.code
+        return CallResult(call.id, call.name, compact(self._taught(answer, arguments)), answer.is_error), \
+            showed_earlier or _suspends(answer), answer.code
+
+    def _answered_here(self, call: ProposedCall, body: dict, asked: dict | None = None) -> CallResult:
+        """The result of a call that is not sent, told like any other; `asked` counts it as refused."""
+        self._emit("tool-call", callId=call.id, cmd=call.name, input=call.arguments or {})
+        again = "" if asked is None else self._lessons.refused(call.name, asked, body["errorCode"])
+        body = {**body, "repeated": again} if again else body
+        self._emit("tool-result", callId=call.id, cmd=call.name, code=body["errorCode"], accepted=False, held=False,
+                   notExecuted=True, transportFailed=False, output=body)
+        return CallResult(call.id, call.name, compact(body), True)
+
+    def _taught(self, answer: Answer, arguments: dict) -> dict:
+        """The answer's object, with what changed since the model last looked and whether it repeats itself."""
+        more: dict = {}
+        changes = self._lessons.changes(answer, arguments)
+        if changes:
+            more["changes"] = changes
+        if answer.kind in (Kind.REFUSED, Kind.NOT_EXECUTED) and answer.code:
+            again = self._lessons.refused(answer.tool, arguments, answer.code)
+            if again:
+                more["repeated"] = again
+        elif answer.kind is Kind.ACCEPTED and answer.tool in WRITES:
+            self._lessons.moved()
+        return {**answer.body, **more}
 
     async def _held_back(self, call: ProposedCall) -> dict | None:
         """What a write is answered with, instead of being sent, while its model has outcomes to read; None when it is sent."""
@@ -173,8 +203,12 @@ def _refusal_body(tool: str, code: str, teaching: str) -> dict:
     return {"accepted": False, "requestExecuted": False, "tool": tool, "errorCode": code, "teaching": teaching}
 
 
+def _local_body(call: ProposedCall, refusal: Refused) -> dict:
+    return _refusal_body(call.name, _model_code(refusal), str(refusal))
+
+
 def _local(call: ProposedCall, refusal: Refused) -> CallResult:
-    return _local_code(call, _model_code(refusal), str(refusal))
+    return CallResult(call.id, call.name, compact(_local_body(call, refusal)), True)
 
 
 def _local_code(call: ProposedCall, code: str, teaching: str) -> CallResult:

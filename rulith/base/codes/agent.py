@@ -27,7 +27,7 @@ CODES: dict[str, tuple[str, str]] = {
         "Read that result first, then decide what to call.",
     ),
     "call_repeated": (
-        "This call was not sent: it was refused {times} times for the same reason ({code}), and nothing changed since.",
+        "This call was not sent: it was refused {times} times for the same reason ({why}), and nothing changed since.",
         "Say what is missing, or do something else first.",
     ),
     "turn_stopped": (
