@@ -32,6 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--inputs", type=int, metavar="N", help="odd inputs of each family for every reader; writes their record")
     parser.addoption("--fuzz-seed", type=int, default=20261130, help="which inputs --inputs makes")
     parser.addoption("--fuzz-families", default="", metavar="A,B", help="only these families")
+    parser.addoption("--swaps", type=int, metavar="N", help="the long race of links and folders below a Source; writes its record")
+    parser.addoption("--swap-seed", type=int, default=20261201, help="which swaps --swaps plays")
     parser.addoption("--program-seed", type=int, default=20261130, help="which programs --programs generates")
 
 
