@@ -13,6 +13,8 @@ import json
 from dataclasses import dataclass, field
 from enum import Enum
 
+from rulith.base.errors import Refused
+from rulith.base.json_text import read_json
 from rulith.runtime.strip import SETTLED, UNRESOLVED, Entry, Key, read_strip
 from rulith.wire.contract import mcp_contract
 
@@ -182,8 +184,8 @@ def _decoded(result: dict) -> dict | None:
     if len(texts) != 1 or not isinstance(texts[0], str):
         return None
     try:
-        body = json.loads(texts[0])
-    except (ValueError, RecursionError):
+        body = read_json(texts[0], "the answer's text")
+    except Refused:
         return None
     return body if isinstance(body, dict) else None
 

@@ -21,6 +21,7 @@ class KnownCase:
     status: str = "unavailable"
     case_type: str = ""
     disposition: str = ""        # of a closed one, where an answer told it
+    is_old: bool = False         # the newest view was cut and did not mention it: `status` is from before
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,17 @@ class CaseBook:
         return changes
 
     def _take_view(self, view: dict) -> list[Change]:
-        rows = [row for row in view.get("roots") or [] if isinstance(row, dict)]
         cases = view.get("cases")
-        rows += [row for row in (cases.get("directory") or []) if isinstance(row, dict)] if isinstance(cases, dict) else []
+        rows = _rows(view.get("roots")) + (_rows(cases.get("directory")) if isinstance(cases, dict) else [])
         changes = []
+        mentioned: set[str] = set()
         for row in rows:
             root, case_id, status = row.get("root"), row.get("caseId"), row.get("status")
             if not isinstance(root, str) or not isinstance(case_id, str):
                 continue
             case = self.known.setdefault(root, KnownCase(case_id, root))
+            mentioned.add(root)
+            case.is_old = False
             if isinstance(row.get("caseType"), str):
                 case.case_type = row["caseType"]
             if isinstance(row.get("disposition"), str):
@@ -82,9 +85,13 @@ class CaseBook:
                 case.status = new
                 if root in self.focus:
                     changes.append(Change("case-state", case))
-        for root in view.get("unavailableRoots") or []:
+        unavailable = view.get("unavailableRoots")
+        for root in unavailable if isinstance(unavailable, list) else ():
             if isinstance(root, str) and root in self.known:
                 self.known[root].status = "unavailable"
+        if view.get("truncated") or isinstance(cases, dict) and cases.get("truncated"):
+            for case in self.focused:
+                case.is_old = case.is_old or case.root not in mentioned
         return changes
 
     def _take_focus(self, answer: Answer) -> list[Change]:
@@ -110,3 +117,7 @@ class CaseBook:
         if root in self.focus:
             self.focus.remove(root)
         return [Change("case-closed", case, disposition)]
+
+
+def _rows(value: object) -> list[dict]:
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []

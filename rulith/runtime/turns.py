@@ -185,4 +185,4 @@ class Turns:
 
 
 def _focus_words(case: KnownCase) -> str:
-    return f"{case.case_id}, root {case.root}, {case.status}"
+    return f"{case.case_id}, root {case.root}, {case.status}{' (not refreshed)' if case.is_old else ''}"

@@ -282,6 +282,20 @@ def test_a_case_the_person_named_is_focused_before_the_model_is_asked(talk):
     assert f"In focus: {CASE}" in done.model.words()
 
 
+def test_a_case_that_a_cut_view_left_out_keeps_its_status_and_is_said_to_be_old(talk):
+    board = CalculationBoard(is_open=True)
+
+    def answer(call):
+        said = board(call)
+        if call.tool == "QueryBoard":
+            said.body["view"] = {"cases": {"directory": [], "total": 1, "truncated": True}, "roots": []}
+        return said
+
+    done = talk([[("QueryBoard", {})], "Read.", "Yes?"], answer=answer, focus=CASE, says=("look", "and?"), policy=Policy.RETURN)
+    first, second = (line for line in done.model.words().split("\n") if line.startswith("[In focus"))
+    assert "not refreshed" not in first and f"{CASE}, root {ROOT}, running (not refreshed)" in second
+
+
 def test_a_case_that_cannot_be_focused_is_not_claimed(talk):
     done = talk(["Sorry."], CalculationBoard(closed_before=True), focus=CASE, policy=Policy.RETURN)
     assert "Do not claim that it is active" in done.model.words()
