@@ -20,8 +20,8 @@ from rulith.procs.child import Settings, emit, read_settings, watch_parent
 from rulith.runtime.chat import LoopThread, chat
 from rulith.runtime.events import TerminalLines, nobody
 from rulith.runtime.options import USAGE, Options, parse
-from rulith.runtime.outcome import INTERRUPTED, TERMINATED, RunResult, failed
-from rulith.runtime.run import AgentRun, Told, check_built, is_chat, run_to_end
+from rulith.runtime.outcome import COMPLETED, INTERRUPTED, TERMINATED, RunResult, failed
+from rulith.runtime.run import AgentRun, Told, is_chat, run_to_end, serve_to_end, serves
 
 
 def main(argv: Sequence[str]) -> int:
@@ -33,12 +33,11 @@ def main(argv: Sequence[str]) -> int:
         if options.help:
             sys.stdout.write(USAGE)
             return 0
-        check_built(options, settings)
-        if is_chat(options):
+        if is_chat(options, settings):
             return _chat(options, settings)
     except Refused as refusal:
         return _tell(failed(refusal), Options())
-    return _tell(asyncio.run(_one_shot(options, settings)), options)
+    return _tell(asyncio.run(_serve(options, settings) if serves(options, settings) else _one_shot(options, settings)), options)
 
 
 def _told(options: Options, settings: Settings) -> Told:
@@ -86,7 +85,33 @@ async def _one_shot(options: Options, settings: Settings) -> RunResult:
         parent.cancel()
     if ended_by:
         result.exit = ended_by[0]
-    for label in run.unread.left():
+    for label in run.unread_labels():
+        print(f"Outcome not read: {label}", file=sys.stderr)
+    return result
+
+
+async def _serve(options: Options, settings: Settings) -> RunResult:
+    """Take tasks until a signal, or until the parent says so or is gone."""
+    run = AgentRun(options, settings, _told(options, settings), clock=SystemClock())
+    ended_by: list[int] = []
+    work = asyncio.ensure_future(serve_to_end(run, lambda address: print(f"Serving: {address}", file=sys.stderr, flush=True)))
+
+    def end(status: int) -> None:
+        ended_by.append(status)
+        if not run.stop_serving():
+            work.cancel()                # it was still starting
+
+    _on_signals(end)
+    parent = asyncio.ensure_future(_heed_parent(lambda: end(COMPLETED)))
+    try:
+        result = await work
+    except asyncio.CancelledError:
+        result = RunResult("stopped", TERMINATED, "The service was stopped before it took tasks.")
+    finally:
+        parent.cancel()
+    if ended_by and result.outcome == "stopped":
+        result.exit = ended_by[0]
+    for label in run.unread_labels():
         print(f"Outcome not read: {label}", file=sys.stderr)
     return result
 
@@ -124,7 +149,7 @@ def _chat(options: Options, settings: Settings) -> int:
             return TERMINATED
         finally:
             thread.ask(run.end())
-            for label in run.unread.left():
+            for label in run.unread_labels():
                 print(f"Outcome not read: {label}", file=sys.stderr)
 
 

@@ -10,6 +10,7 @@ Source  the design, "Cron"
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -47,7 +48,11 @@ def agent_environment(profile: Profile, environ: Mapping[str, str], url: str) ->
     if "RULITH_MODEL_URL" in named:
         secrets = {name: value for name, value in secrets.items() if name not in _MODEL_KEYS}
     own_key = {name: environ[name] for name in ("ANTHROPIC_API_KEY",) if environ.get(name)}
-    return {**role_env(profile, "agent"), **secrets, **own_key, **named, "RULITH_URL": url,
+    kept = {"RULITH_BUDGET_FILE": str(profile.directory / "agent-budget.json"), "RULITH_CONVERSATION_DIR": str(profile.directory / "conversations"),
+            "RULITH_CONVERSATION_OWNER": json.dumps({"origin": "home", "accountId": "", "agentId": ""})}
+    if profile.serve_port is not None:
+        kept["RULITH_SERVE_PORT"] = str(profile.serve_port)
+    return {**kept, **role_env(profile, "agent"), **secrets, **own_key, **named, "RULITH_URL": url,
             "RULITH_TOKEN": secrets.get("RULITH_TOKEN", "")}
 
 
@@ -92,7 +97,9 @@ class LocalHome:
         if not agent_secrets(profile).load().get("RULITH_TOKEN"):
             raise Refused("home_incomplete", home=str(self._home.path), what=f"an Agent token for the profile {profile.name!r}")
         await self._reach_worker(profile, self._gateway, archive)
-        return agent_environment(profile, environ, self._gateway.url)
+        found = agent_environment(profile, environ, self._gateway.url)
+        prices = self._home.path / "prices.json"
+        return {**({"RULITH_PRICES": str(prices)} if prices.exists() else {}), **found}
 
     async def end(self) -> None:
         """Stop what this run started and let the profile go."""

@@ -20,17 +20,20 @@ Without a model, a run with a named Case Type is driven by rule alone.
   --home DIR               where the profiles are (RULITH_HOME, else ~/.rulith)
   --json                   print one result object on stdout
   --quiet                  no progress on stderr
+  --budget LIMITS          what the model may use, e.g. rounds=40,tokens=200000,money=1.50,per=day
+  --shadow                 let a second look at an unfinished Case note its doubts (needs a model)
+  --serve                  take tasks over HTTP on 127.0.0.1, port 7799 (needs a model)
   --insecure-http          allow a gateway over plain http beyond this machine
-  --serve                  not in this release
 
 RULITH_URL and RULITH_TOKEN replace the profile. RULITH_MODEL_URL, RULITH_MODEL and
 RULITH_MODEL_KEY configure a model.
 
-Exit: 0 completed, 1 error, 2 usage, 3 credential rejected, 4 replaced, 10 nothing to do,
-11 waiting for a person, 12 stuck or still open, 13 refused, 14 unreachable, 15 overlapping run.
+Exit: 0 completed, 1 error, 2 usage, 3 credential rejected, 4 replaced, 5 saved conversations
+unusable, 10 nothing to do, 11 waiting for a person, 12 stuck or still open, 13 refused,
+14 unreachable, 15 overlapping run.
 """
 
-_VALUES = ("--driver", "--case-type", "--business-key", "--case", "--profile", "--home")
+_VALUES = ("--driver", "--case-type", "--business-key", "--case", "--profile", "--home", "--budget")
 _SWITCHES = ("--json", "--quiet", "--serve", "--shadow", "--insecure-http", "-h", "--help")
 _CASE_TYPE_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 
@@ -44,6 +47,7 @@ class Options:
     case_id: str = ""
     profile: str | None = None
     home: str | None = None
+    budget: str = ""
     as_json: bool = False
     quiet: bool = False
     serve: bool = False
@@ -80,6 +84,7 @@ def parse(argv: list[str]) -> Options:
         " ".join(words).strip(), values.get("--driver", ""), check_case_type(values.get("--case-type", ""), "--case-type"),
         read_business_key(values["--business-key"], "--business-key") if "--business-key" in values else None,
         _not_empty(values, "--case"), _not_empty(values, "--profile") or None, _not_empty(values, "--home") or None,
+        _not_empty(values, "--budget"),
         "--json" in switches, "--quiet" in switches, "--serve" in switches, "--shadow" in switches,
         "--insecure-http" in switches, bool(switches & {"-h", "--help"}))
 
@@ -108,6 +113,10 @@ def read_business_key(text: str, where: str) -> dict:
         value = read_json(text, where)
     except Refused as refusal:
         raise _wrong(refusal.happened.rstrip(".")) from None
+    return check_business_key(value, where)
+
+
+def check_business_key(value: object, where: str) -> dict:
     if not isinstance(value, dict) or not value:
         raise _wrong(f"{where} is not a JSON object with at least one member")
     for name, part in value.items():

@@ -18,6 +18,7 @@ _BY_CODE = {
     "not_built": USAGE, "model_not_configured": USAGE, "credential_rejected": REJECTED, "connection_replaced": REPLACED,
     "gateway_unreachable": UNREACHABLE, "gateway_cannot_commit": UNREACHABLE, "model_unreachable": UNREACHABLE,
     "gateway_not_started": UNREACHABLE, "gateway_not_ready": UNREACHABLE, "agent_overlaps": OVERLAPPING,
+    "history_unusable": HISTORY, "price_unknown": USAGE, "prices_refused": USAGE, "budget_spent": STUCK,
 }
 
 

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 
 from rulith.base.clock import Clock
 from rulith.base.errors import Mismatch, Refused
+from rulith.base.ids import mint
+from rulith.disk.conversations import Conversations
 from rulith.disk.home import find_home
 from rulith.disk.locks import HeldLock
 from rulith.disk.runfile import read_live
 from rulith.net.client import HttpClient
+from rulith.runtime.budget import Budget, Meter, Unlimited
 from rulith.runtime.calls import CallServer, Pins
 from rulith.runtime.conversation import Conversation
 from rulith.runtime.driver import BoardDriver
@@ -27,8 +30,12 @@ from rulith.runtime.options import Options
 from rulith.runtime.outcome import (
     COMPLETED, ERROR, NOTHING_TO_DO, STUCK, TERMINATED, WAITING, RunResult, failed,
 )
+from rulith.runtime.prices import read_prices
+from rulith.runtime.serve import Door
+from rulith.runtime.service import MODEL_FAILURES, Service, ServiceLimits, Talk
 from rulith.runtime.session import Reach
 from rulith.runtime.settings import DEFAULT_GATEWAY, EXPLORATION, ModelSettings, Settings, read_model, read_settings
+from rulith.runtime.tasks import Task
 from rulith.runtime.turns import Policy, TurnResult, Turns
 from rulith.runtime.unread import UnreadOutcomes
 
@@ -55,39 +62,36 @@ class Told:
     log: Callable[[str], None]
 
 
-def check_built(options: Options, environ: Mapping[str, str]) -> None:
-    """Raises Refused not_built for what this release does not have."""
-    if options.serve or environ.get("RULITH_SERVE", "").strip() == "on":
-        raise Refused("not_built", what="`rulith agent --serve`",
-                      instead="Give the task on the command line, or chat on the terminal without one.")
-    if options.shadow:
-        raise Refused("not_built", what="the shadow review", instead="Run without --shadow.")
-
-
 def choose_driver(options: Options, settings: Settings) -> str:
     """Who chooses the next step. Raises Refused usage, model_not_configured."""
-    return _driver_of(options, settings.case_type, settings.case_id, has_model=settings.model is not None)
+    return _driver_of(options, settings.case_type, settings.case_id, has_model=settings.model is not None, serves=settings.serve is not None)
 
 
-def _driver_of(options: Options, case_type: str, case_id: str, *, has_model: bool) -> str:
+def _driver_of(options: Options, case_type: str, case_id: str, *, has_model: bool, serves: bool) -> str:
     names_work = bool(case_type and case_type != EXPLORATION)
     if options.driver == BOARD:
+        if serves or options.shadow:
+            raise Refused("usage", problem=f"{'--serve' if serves else '--shadow'} needs a model, and --driver board asks none")
         if not (case_id or names_work):
             raise Refused("usage", problem="--driver board needs a Case Type with its key, or --case")
         return BOARD
     if has_model:
         return MODEL
-    if options.driver != MODEL and options.task and names_work:
+    if options.driver != MODEL and options.task and names_work and not (serves or options.shadow):
         return BOARD
     raise Refused("model_not_configured")
 
 
-def is_chat(options: Options) -> bool:
-    return not options.task and options.driver != BOARD
+def serves(options: Options, environ: Mapping[str, str]) -> bool:
+    return options.serve or environ.get("RULITH_SERVE", "").strip() == "on"
+
+
+def is_chat(options: Options, environ: Mapping[str, str]) -> bool:
+    return not options.task and options.driver != BOARD and not serves(options, environ)
 
 
 class AgentRun:
-    """`prepare()`, then `one_shot()` or any number of `turn()`s, then `end()`."""
+    """`prepare()`, then `one_shot()`, `serve()` or any number of `turn()`s, then `end()`."""
 
     def __init__(self, options: Options, environ: Mapping[str, str], told: Told, *, clock: Clock,
                  sleep=asyncio.sleep) -> None:
@@ -104,6 +108,8 @@ class AgentRun:
         self._turns: Turns | None = None
         self._server: CallServer | None = None
         self._driver: BoardDriver | None = None
+        self._meter: Meter = Unlimited()
+        self._service: Service | None = None
         self.unread = UnreadOutcomes()
 
     async def prepare(self) -> None:
@@ -115,12 +121,33 @@ class AgentRun:
             self._lock = take_agent_lock(settings.lock_path)
         reach = Reach(settings.url, settings.token, settings.call_timeout_s, settings.wait_s,
                       settings.resume_attempts, settings.resume_backoff_s)
-        self._line = BoardLine(self._http, reach, clock=self._clock, emit=self._told.emit, log=self._told.log,
+        self._line = BoardLine(self._http, reach, clock=self._clock, emit=self._emit, log=self._told.log,
                                poll_s=settings.poll_s, sleep=self._sleep)
-        await self._line.open()
         if driver == MODEL:
             assert settings.model is not None
-            self._turns = self._model_turns(settings, settings.model)
+            self._meter = self._budget(settings, settings.model)
+            self._client = ModelClient(self._http, settings.model, clock=self._clock, emit=self._emit, meter=self._meter)
+        if settings.serve is not None:
+            return                           # the session is opened once the service's address is there
+        await self._line.open()
+        if driver == MODEL:
+            talk = self._new_talk(self.unread)
+            self._turns, self._server = talk.turns, talk.server
+
+    def _emit(self, type_: str, **fields: object) -> None:
+        """Everything that happens is told through here, by the service where there is one."""
+        (self._told.emit if self._service is None else self._service.emit)(type_, **fields)
+
+    def _budget(self, settings: Settings, model: ModelSettings) -> Meter:
+        """Raises Refused price_unknown before anything is asked, prices_refused."""
+        if settings.budget is None:
+            return Unlimited()
+        found = settings.budget
+        budget = Budget(found.caps, read_prices(found.prices_path) if found.prices_path else None, found.path or None, clock=self._clock)
+        for each in (model, settings.shadow):
+            if each is not None:
+                budget.check_price(each.model, each.endpoint.shown)
+        return budget
 
     async def _read_settings(self) -> Settings:
         environ = self._environ
@@ -140,15 +167,64 @@ class AgentRun:
         profile = local.profile_now(self._options.profile)
         given = agent_environment(profile, environ, "") if profile is not None else environ
         _driver_of(self._options, self._options.case_type or given.get("RULITH_CASE_TYPE", "").strip(),
-                   self._options.case_id or given.get("RULITH_RESUME_CASE", "").strip(), has_model=read_model(given) is not None)
+                   self._options.case_id or given.get("RULITH_RESUME_CASE", "").strip(), has_model=read_model(given) is not None,
+                   serves=serves(self._options, environ))
 
-    def _model_turns(self, settings: Settings, model: ModelSettings) -> Turns:
+    def _new_talk(self, unread: UnreadOutcomes) -> Talk:
+        """One conversation over this run's line, with this run's model."""
+        assert self._line is not None and self._settings is not None
+        settings = self._settings
+        server = CallServer(self._line, Pins(settings.case_type, settings.business_key), unread, emit=self._emit)
+        turns = Turns(self._line, self._client, server, unread, Conversation(settings.keep_messages), emit=self._emit,
+                      max_rounds=settings.max_rounds)
+        return Talk(turns, server, unread)
+
+    async def serve(self, announce: Callable[[str], None]) -> RunResult:
+        """Take tasks until told to end. `announce` is given the address with its key, once tasks are taken. Raises Refused, Mismatch."""
+        assert self._line is not None and self._settings is not None and self._settings.serve is not None and self._settings.model is not None
+        settings, how = self._settings, self._settings.serve
+        book = self.unread.book
+        service = Service(self._line, lambda: self._new_talk(UnreadOutcomes(book)), Pins(settings.case_type, settings.business_key),
+                          clock=self._clock, emit=self._told.emit, model_service=settings.model.endpoint.shown,
+                          limits=ServiceLimits(how.runs_max, how.slots_max))
+        key = how.key or mint("", 32)
+        door = Door(service, key)
+        await door.listen(how.port)
+        self._service = service
+        try:
+            await self._line.open()
+            service.keep_in(self._open_history(settings))
+            if self._options.task:
+                service.submit(Task(self._options.task, case_id=settings.case_id))
+            announce(door.url if how.key else f"{door.url}/runs?k={key}")
+            await service.run()
+        finally:
+            await door.close()
+            service.close()
+        if service.problem is not None:
+            raise service.problem
+        return RunResult("stopped", COMPLETED, "The service ended.")
+
+    def _open_history(self, settings: Settings) -> Conversations | None:
+        """The saved conversations of this Agent, and of no other. Raises Refused history_unusable."""
         assert self._line is not None
-        emit = self._told.emit
-        client = ModelClient(self._http, model, clock=self._clock, emit=emit)
-        self._server = CallServer(self._line, Pins(settings.case_type, settings.business_key), self.unread, emit=emit)
-        return Turns(self._line, client, self._server, self.unread, Conversation(settings.keep_messages), emit=emit,
-                     max_rounds=settings.max_rounds)
+        if settings.history is None:
+            return None
+        agent_id, owner = self._line.session.agent_id, dict(settings.history.owner)
+        if owner["agentId"] not in ("", agent_id):
+            raise Refused("history_unusable", path=settings.history.folder, problem=f"it is kept for the Agent {owner['agentId']}, and this is {agent_id}")
+        return Conversations.open(settings.history.folder, {**owner, "origin": owner["origin"] or settings.url, "agentId": agent_id}, clock=self._clock)
+
+    def stop_serving(self) -> bool:
+        """End the service, a turn under way with it; False while it does not serve yet."""
+        if self._service is None or not self._service.is_taking:
+            return False
+        self._service.end()
+        return True
+
+    def unread_labels(self) -> list[str]:
+        """Outcomes that no model has read, for the person."""
+        return self.unread.left() if self._service is None else self._service.unread_labels()
 
     async def one_shot(self) -> RunResult:
         """The whole run. Raises Refused, Mismatch."""
@@ -163,7 +239,7 @@ class AgentRun:
         assert self._line is not None and self._settings is not None
         settings = self._settings
         if self._turns is None:
-            self._driver = BoardDriver(self._line, emit=self._told.emit)
+            self._driver = BoardDriver(self._line, emit=self._emit)
             wanted = CaseWanted(settings.case_type, settings.business_key, settings.case_id)
             return _with_job(await self._driver.run(wanted), settings)
         if settings.case_id:
@@ -209,7 +285,7 @@ class AgentRun:
         try:
             result = await self._turns.run(words, Policy.RETURN)
         except Refused as refusal:
-            if refusal.code in ("model_refused", "model_reply_unreadable", "model_unreachable"):
+            if refusal.code in MODEL_FAILURES:
                 return f"! {refusal}"
             raise
         shown = [result.text] if result.text else []
@@ -237,6 +313,17 @@ def _with_job(result: RunResult, settings: Settings) -> RunResult:
     result.facts.setdefault("caseType", settings.case_type or None)
     result.facts.setdefault("businessKey", settings.business_key)
     return result
+
+
+async def serve_to_end(run: AgentRun, announce: Callable[[str], None]) -> RunResult:
+    """A service with its preparation and its end; bad news of every kind becomes a result."""
+    try:
+        await run.prepare()
+        return await run.serve(announce)
+    except (Refused, Mismatch) as problem:
+        return run.broken_off(problem)
+    finally:
+        await asyncio.shield(run.end())
 
 
 async def run_to_end(run: AgentRun) -> RunResult:

@@ -10,12 +10,15 @@ Source  the MCP surface, "Environment"; the design, "Which model"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from rulith.base.errors import Refused
+from rulith.base.json_text import read_json
 from rulith.dialects.endpoint import ANTHROPIC, Endpoint, endpoint_of
+from rulith.runtime.budget import Caps, read_caps
 from rulith.runtime.options import Options, check_case_type, read_business_key
 
 DEFAULT_GATEWAY = "http://127.0.0.1:7781"
@@ -23,6 +26,8 @@ DEFAULT_MODEL = "claude-sonnet-5"
 DEFAULT_MODEL_URL = "https://api.anthropic.com/v1/messages"
 EXPLORATION = "exploration"
 OUTPUT_TOKENS_BOUNDS = (256, 65_536)
+SHADOW_OUTPUT_TOKENS = 6000
+_SERVE_KEY = re.compile(r"[A-Za-z0-9_-]{16,128}", re.ASCII)
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 Warn = Callable[[str], None]
@@ -36,6 +41,29 @@ class ModelSettings:
     max_tokens: int = 6000
     emulated: bool = False
     thinking: str | None = None
+
+
+@dataclass(frozen=True)
+class ServeSettings:
+    port: int = 7799
+    key: str = field(default="", repr=False)       # empty: one is made up for this run
+    runs_max: int = 200
+    slots_max: int = 64
+
+
+@dataclass(frozen=True)
+class HistorySettings:
+    """Where conversations are kept, and as whose; an owner without agentId is this Agent."""
+
+    folder: str
+    owner: dict[str, str]
+
+
+@dataclass(frozen=True)
+class BudgetSettings:
+    caps: Caps
+    prices_path: str = ""
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,6 +82,10 @@ class Settings:
     resume_attempts: int = 2
     resume_backoff_s: float = 0.25
     lock_path: str = ""          # the profile's lock, when a parent names it
+    serve: ServeSettings | None = None
+    history: HistorySettings | None = None
+    budget: BudgetSettings | None = None
+    shadow: ModelSettings | None = None
 
 
 def read_settings(env: Mapping[str, str], options: Options, *, default_url: str, warn: Warn) -> Settings:
@@ -69,10 +101,12 @@ def read_settings(env: Mapping[str, str], options: Options, *, default_url: str,
     def number(name: str, default: int, low: int, high: int) -> int:
         return _number(env, name, default, low, high, warn)
 
+    serving = options.serve or env.get("RULITH_SERVE", "").strip() == "on"
+    model = read_model(env)
     return Settings(
         url=gateway_url(env.get("RULITH_URL") or default_url, insecure=options.insecure_http),
         token=token,
-        model=read_model(env),
+        model=model,
         case_type=options.case_type or check_case_type(env.get("RULITH_CASE_TYPE", "").strip(), "RULITH_CASE_TYPE"),
         business_key=key,
         case_id=options.case_id or env.get("RULITH_RESUME_CASE", "").strip(),
@@ -84,7 +118,60 @@ def read_settings(env: Mapping[str, str], options: Options, *, default_url: str,
         resume_attempts=number("RULITH_SSE_RESUME_ATTEMPTS", 2, 0, 10),
         resume_backoff_s=number("RULITH_SSE_RESUME_BACKOFF_MS", 250, 10, 60_000) / 1000,
         lock_path=env.get("RULITH_AGENT_LOCK", ""),
+        serve=ServeSettings(number("RULITH_SERVE_PORT", 7799, 1, 65_535), _serve_key(env), number("RULITH_SERVE_RUNS", 200, 1, 100_000),
+                            number("RULITH_SERVE_SLOTS_MAX", 64, 1, 10_000)) if serving else None,
+        history=_history(env) if serving else None,
+        budget=_budget(env, options),
+        shadow=read_shadow(env, model) if options.shadow else None,
     )
+
+
+def _serve_key(env: Mapping[str, str]) -> str:
+    key = env.get("RULITH_SERVE_KEY", "").strip()
+    if key and not _SERVE_KEY.fullmatch(key):
+        raise Refused("setting_refused", name="RULITH_SERVE_KEY", value="(not shown)", problem="it is not 16 to 128 of A-Z a-z 0-9 _ -")
+    return key
+
+
+def _history(env: Mapping[str, str]) -> HistorySettings | None:
+    folder, text = env.get("RULITH_CONVERSATION_DIR", "").strip(), env.get("RULITH_CONVERSATION_OWNER", "").strip()
+    if not folder:
+        return None
+    owner: object = {"origin": "", "accountId": "", "agentId": ""}
+    if text:
+        try:
+            owner = read_json(text, "RULITH_CONVERSATION_OWNER")
+        except Refused:
+            owner = None
+        if not isinstance(owner, dict) or set(owner) != {"origin", "accountId", "agentId"} or not all(isinstance(each, str) for each in owner.values()):
+            raise Refused("setting_refused", name="RULITH_CONVERSATION_OWNER", value=text[:200],
+                          problem="it is not a JSON object of the texts origin, accountId and agentId")
+    assert isinstance(owner, dict)
+    return HistorySettings(folder, owner)
+
+
+def _budget(env: Mapping[str, str], options: Options) -> BudgetSettings | None:
+    text = options.budget or env.get("RULITH_BUDGET", "").strip()
+    caps = read_caps(text, "--budget" if options.budget else "RULITH_BUDGET")
+    if caps is None:
+        return None
+    path = env.get("RULITH_BUDGET_FILE", "").strip()
+    if not path and caps.per != "run":
+        raise Refused("setting_refused", name="RULITH_BUDGET", value=text[:200],
+                      problem="without a profile RULITH_BUDGET_FILE names where to remember what was used, or per=run forgets it")
+    return BudgetSettings(caps, env.get("RULITH_PRICES", "").strip(), path)
+
+
+def read_shadow(env: Mapping[str, str], main: ModelSettings | None) -> ModelSettings | None:
+    """The model of the shadow review: the main one, but for what RULITH_SHADOW_* says differently."""
+    if main is None:
+        return None
+    name, address = env.get("RULITH_SHADOW_MODEL", "").strip() or main.model, env.get("RULITH_SHADOW_URL", "").strip()
+    endpoint = endpoint_of(address) if address else main.endpoint
+    key = env.get("RULITH_SHADOW_KEY", "").strip() or (main.key if endpoint.url == main.endpoint.url else None)
+    if not key and not endpoint.is_loopback:
+        raise Refused("model_key_missing", address=endpoint.shown)
+    return ModelSettings(endpoint, name, key or None, SHADOW_OUTPUT_TOKENS)
 
 
 def gateway_url(text: str, *, insecure: bool) -> str:

@@ -188,11 +188,11 @@ def test_a_wrong_word_exits_2_before_any_file_is_made(tmp_path, argv):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("argv", [("--serve",), ("--shadow", "x")])
-def test_what_is_not_built_says_so(tmp_path, argv):
+@pytest.mark.parametrize("argv", [("--serve",), ("--shadow", "--case-type", "verified_calculation", "x")])
+def test_what_needs_a_model_is_refused_without_one(tmp_path, argv):
     done = door(*argv, tmp_path=tmp_path)
     assert done.returncode == 2
-    assert "not part of this release" in done.stderr
+    assert "No model is configured" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
