@@ -65,8 +65,9 @@ def _text(value: str) -> str:
     return _encode_text(value)
 
 
-def _key_order(key: str) -> bytes:
-    return key.encode("utf-16-be", "surrogatepass")
+def utf16_order(text: str) -> bytes:
+    """What sorts texts by their UTF-16 code units, as canonical JSON sorts names."""
+    return text.encode("utf-16-be", "surrogatepass")
 
 
 def canonical_text(value: object) -> str:
@@ -100,7 +101,7 @@ def _slow_text(value: object) -> str:
         for key in value:
             if not isinstance(key, str):
                 raise Refused("not_canonical", where="an object", problem=f"its key {key!r} is not text")
-        rows = (f"{_text(key)}:{_slow_text(value[key])}" for key in sorted(value, key=_key_order))
+        rows = (f"{_text(key)}:{_slow_text(value[key])}" for key in sorted(value, key=utf16_order))
         return "{" + ",".join(rows) + "}"
     raise Refused("not_canonical", where="a value", problem=f"{type(value).__name__} is not a JSON type")
 

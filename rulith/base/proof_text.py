@@ -10,9 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from rulith.base.canonical import number_text
 from rulith.base.plain_text import counted
 
 OPERATORS = {"add": "+", "sub": "−", "mul": "×", "div": "÷", "idiv": "÷", "mod": "mod", "imod": "mod", "pow": "^"}
+
+
+def fact_text(row: Mapping) -> str:
+    """How a fact {predicate, negated?, args} is written for people."""
+    shown = (f"{name}={str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else number_text(value)}"
+             for name, value in sorted(row["args"].items()))
+    return f"{'not ' if row.get('negated') else ''}{row['predicate']}({', '.join(shown)})"
 
 
 def computation_text(row: dict) -> str:
