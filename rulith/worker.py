@@ -131,6 +131,7 @@ async def _serve(settings: Settings, tools: Mapping[str, Tool], vault: Mapping[s
         for task in (*beside, *reads.tasks):
             task.cancel()
         await client.close()
+        await hands.close()
 
 
 def main(argv: list[str]) -> int:

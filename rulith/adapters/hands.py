@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from rulith.adapters.http import compile_request
+from rulith.adapters.mcp import compile_tool
 from rulith.adapters.outbound import Outbound
 from rulith.adapters.material import Shelf, compile_material
 from rulith.adapters.outcomes import Call, Outcome
@@ -69,11 +70,16 @@ class Hands:
             raise Refused("not_built", what=what, instead="Use a run Tool, or list, read_text or read_json.")
         return _COMPILERS[tool.adapter](call, self)
 
+    async def close(self) -> None:
+        """End what was kept open between calls: sessions, and the servers that this process started."""
+        await self.outbound.close()
+
 
 # How each adapter that is built judges a call before its claim.
 _COMPILERS: Mapping[str, Callable[[Call, Hands], Runnable]] = {
     "run": lambda call, hands: compile_program(call, hands.territory, hands.ambient, hands.run_timeout_s),
     "workspace": lambda call, hands: compile_look(call, hands.territory),
     "http": lambda call, hands: compile_request(call, hands.outbound),
+    "mcp": lambda call, hands: compile_tool(call, hands.territory, hands.ambient, hands.outbound),
     "material": lambda call, hands: compile_material(call, hands.shelf, hands.territory.root),
 }

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from rulith.adapters.addresses import AddressBook
+from rulith.adapters.mcp_session import Sessions
 from rulith.base.clock import Clock, SystemClock
 from rulith.net.client import HttpClient
 from rulith.net.tls import client_context
@@ -24,6 +25,7 @@ class Outbound:
         self.environ = os.environ if environ is None else environ
         self.clock = clock or SystemClock()
         self.addresses = AddressBook()
+        self.sessions = Sessions()
         self._tls: ssl.SSLContext | None = None
 
     def trusted(self, url: str) -> ssl.SSLContext | None:
@@ -38,3 +40,7 @@ class Outbound:
         """A client for the one place of `url`; whoever asks for it closes it. Raises Refused ca_file_unreadable."""
         rule = self.addresses.rule(urlsplit(url).hostname or "")
         return HttpClient(self.clock, environ=self.environ, allow_address=rule, tls=self.trusted(url))
+
+    async def close(self) -> None:
+        """End every session, and the servers that this process started."""
+        await self.sessions.close()

@@ -66,6 +66,16 @@ def kill_process(pid: int, ticks: str) -> None:
         _kill(pid)
 
 
+def terminate_group(pid: int) -> None:
+    """Ask the group that `pid` leads to end: SIGTERM; where groups cannot be asked, nothing."""
+    if sys.platform == "win32":
+        return
+    try:
+        os.killpg(pid, signal.SIGTERM)
+    except (ProcessLookupError, PermissionError):
+        pass                                     # nobody is left in it
+
+
 def kill_group(pid: int) -> None:
     """End whatever is left in the group that `pid` led, after `pid` itself has ended."""
     if sys.platform == "win32":

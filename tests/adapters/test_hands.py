@@ -12,8 +12,6 @@ from rulith.wire.manifest import BUILTINS, read_tool
 NOT_BUILT = [
     (read_tool("acme.rows@1", {"adapter": "db-query", "sourceTypes": ["db"], "entry": "SELECT 1"}), Source("s", "db", "dsn")),
     (read_tool("acme.put@1", {"adapter": "db-exec-fenced", "sourceTypes": ["db"], "entry": "INSERT INTO t DEFAULT VALUES"}), Source("s", "db", "dsn")),
-    (read_tool("acme.far@1", {"adapter": "mcp", "sourceTypes": ["mcp"], "entry": "search"}), Source("s", "mcp", "x")),
-    (BUILTINS["rulith.mcp.discover@1"], Source("s", "mcp", "x")),
 ]
 
 

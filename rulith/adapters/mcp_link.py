@@ -1,0 +1,74 @@
+"""What both ways to an MCP server share: one budget for a whole operation, and how an exchange can go wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import Protocol, TypeVar
+
+from rulith.base.clock import Clock
+from rulith.wire.jsonrpc import Response
+
+T = TypeVar("T")
+
+
+class Cut(Exception):
+    """No certain answer came. `sent`: the server may have acted on what it was asked."""
+
+    def __init__(self, detail: str, *, sent: bool = True) -> None:
+        super().__init__(detail)
+        self.detail, self.sent = detail, sent
+
+
+class Turned(Exception):
+    """The server, or what stands before it, certainly did not take the request."""
+
+
+class Budget:
+    """Time and received bytes of one operation, from opening a session to the end of the call."""
+
+    def __init__(self, clock: Clock, timeout_ms: int, bytes_max: int) -> None:
+        self._clock, self._timeout_ms, self._bytes_max = clock, timeout_ms, bytes_max
+        self._deadline_s = clock.monotonic_s() + timeout_ms / 1000
+        self._taken = 0
+
+    def left_s(self) -> float:
+        return max(0.0, self._deadline_s - self._clock.monotonic_s())
+
+    def take(self, count: int) -> None:
+        """Raises Cut once more came than was allowed."""
+        self._taken += count
+        if self._taken > self._bytes_max:
+            raise Cut(f"it answered with more than {self._bytes_max} bytes")
+
+    def bytes_left(self) -> int:
+        return self._bytes_max - self._taken
+
+    async def within(self, work: Awaitable[T], most_s: float | None = None) -> T:
+        """`work`, ended when the time is over. Raises Cut."""
+        wait_s = self.left_s() if most_s is None else min(most_s, self.left_s())
+        try:
+            return await asyncio.wait_for(work, wait_s)
+        except asyncio.TimeoutError:
+            raise Cut(f"it did not answer within {self._timeout_ms / 1000:g} s" if most_s is None else "it did not answer") from None
+
+
+class McpLink(Protocol):
+    """One way to a server. An exchange is tried once; `date` is None until a handshake named one."""
+
+    date: str | None
+    is_open: bool
+    survives_silence: bool       # whether a reused link can have been forgotten by the other side
+
+    async def open(self) -> None:
+        """Raises Cut(sent=False)."""
+
+    async def exchange(self, message: Mapping[str, object], budget: Budget, mirrored: Mapping[str, str] = ...) -> Response:
+        """Raises Cut, Turned."""
+
+    async def notify(self, message: Mapping[str, object], budget: Budget) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def last_words(self) -> str:
+        """What the server said aside, for a person; empty when nothing."""
