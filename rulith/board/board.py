@@ -71,7 +71,7 @@ class Board(Machine):
         "apply_batch": ("_apply_batch", *members("operations focus")),
         "apply_action": ("_apply_action", *members("action focus", "args target")),
         "record_receipt": ("_record_receipt", *members(
-            "ordinal plan ok facts resultDigest requestDigest workerId workerGeneration source", "reason result")),
+            "ordinal plan ok facts resultDigest requestDigest workerId workerGeneration source", "reason result artifacts")),
         "record_refusal": ("_record_refusal", *members("ordinal plan reason")),
         "record_reconciliation": ("_record_reconciliation", *members("ordinal plan outcome by reason")),
         "close_case": ("_close_case", *members("root", "disposition reason obligations by")),
@@ -283,6 +283,8 @@ class Board(Machine):
             state, plan["effects"], tier=tier, case=case, at=at, draw=draw, local=False,
             by={"kind": "action", "action": action, "ordinal": command["ordinal"], "at": at, "resultDigest": command["resultDigest"],
                 **_carried([*rests, *([[record, tier]] if record else ())])})
+        if command.get("artifacts"):
+            state.may_be_read([*rests, *([[record, tier]] if record else ())])
         attempts.remember(state, plan, attempts.DONE, "it took effect and was recorded", at)
         self._settle_closure()
         return {"action": plan["action"], "done": True, "status": "confirmed", "ok": True, "nodeIds": made}

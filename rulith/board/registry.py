@@ -13,7 +13,7 @@ Source  the Worker hop, "Fence"; the MCP surface, "waiting_for_decision".
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from rulith.base.canonical import canonical_text
@@ -35,6 +35,7 @@ AUTHORITY = {
     "add_agent": OWNER, "replace_agent_token": OWNER, "revoke_agent_token": OWNER, "remove_agent": OWNER,
     "add_connection": OWNER, "replace_connection_key": OWNER, "isolate": OPERATOR,
     "add_source": OWNER, "remove_source": OWNER, "lock_tool": OWNER, "unlock_tool": OWNER, "waive_decision": OWNER, "set_profile": OWNER,
+    "set_delivery": OWNER,
     "install_release": OWNER, "install_constitution": OWNER, "set_device_grant": GATEWAY,
     "restored": GATEWAY, "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
     "decide": OPERATOR, "reconcile": OPERATOR, "close_case": OPERATOR, "pause_case": OPERATOR, "lift_hold": OPERATOR,
@@ -76,6 +77,7 @@ class Registry(Machine, PeopleLaw):
         add_source {name, type, access, connectionId, tier, attests}                     remove_source {name}
         lock_tool {connectionId, toolId, digest, descriptor}     unlock_tool {connectionId, toolId}
         waive_decision {connectionId, toolId, digest, waived}     whether the Tool of this lock acts directly without a decision
+        set_delivery {agentId, source, localRead, offMachine}    how content of the Source may reach this Agent (see `delivery`)
         set_profile {id, profile}             what the Agent may see (profiles.py); {} for everything
         install_release {id, version, digest, title?, agents?}
         install_constitution {constitution, digest} -> {version, digest}      in place of the one in force
@@ -109,6 +111,7 @@ class Registry(Machine, PeopleLaw):
         "lock_tool": ("_lock_tool", *members("connectionId toolId digest descriptor authority")),
         "unlock_tool": ("_unlock_tool", *members("connectionId toolId authority")),
         "waive_decision": ("_waive_decision", *members("connectionId toolId digest waived authority")),
+        "set_delivery": ("_set_delivery", *members("agentId source localRead offMachine authority")),
         "set_profile": ("_set_profile", *members("id profile authority")),
         "install_release": ("_install_release", *members("id version digest authority", "title agents")),
         "install_constitution": ("_install_constitution", *members("constitution digest authority")),
@@ -132,6 +135,7 @@ class Registry(Machine, PeopleLaw):
         self.connections: dict[str, dict] = {}     # id -> {id, name, agentId, keyHash, fence: {workerId, generation}}
         self.sources: dict[str, Source] = {}
         self.locks: dict[tuple[str, str], ToolLock] = {}
+        self.deliveries: dict[str, dict] = {}      # "<agent>/<source>" -> {localRead, offMachine}; without a row nothing is delivered
         self.profiles: dict[str, Profile] = {}     # by Agent; without one it sees its whole Board
         self.releases: dict[str, dict] = {}        # Capability id -> its current Release {id, version, digest, ...}
         self.constitution: dict | None = None      # the one in force {version, title, digest, document, by, at}
@@ -213,6 +217,7 @@ class Registry(Machine, PeopleLaw):
         self.journal.drop(self.agents, agent["id"])
         if agent["id"] in self.profiles:
             self.journal.drop(self.profiles, agent["id"])
+        self._end_deliveries(lambda key: key.startswith(f"{agent['id']}/"))
         return {"id": agent["id"]}
 
     def _claim_token(self, token_hash: str, agent_id: str) -> None:
@@ -299,8 +304,24 @@ class Registry(Machine, PeopleLaw):
         if command["name"] not in self.sources:
             raise Refused("unknown_source", source=command["name"])
         self.journal.drop(self.sources, command["name"])
+        self._end_deliveries(lambda key: key.endswith(f"/{command['name']}"))       # another Source of that name is asked about anew
         self._policy_changed()
         return {"name": command["name"]}
+
+    def _end_deliveries(self, ends: Callable[[str], bool]) -> None:
+        for key in [each for each in self.deliveries if ends(each)]:
+            self.journal.drop(self.deliveries, key)
+
+    def _set_delivery(self, command: Mapping, at: str, draw: Mint) -> dict:
+        by = self._authority("set_delivery", command)
+        self.agent(command["agentId"])
+        if command["source"] not in self.sources:
+            raise Refused("unknown_source", source=command["source"])
+        if not isinstance(command["localRead"], bool) or not isinstance(command["offMachine"], bool):
+            raise Refused("bad_command", problem="localRead and offMachine are true or false")
+        row = {"localRead": command["localRead"], "offMachine": command["offMachine"], "by": by, "at": at}
+        self.journal.put(self.deliveries, f"{command['agentId']}/{command['source']}", row)
+        return {"agentId": command["agentId"], "source": command["source"]}
 
     def _lock_tool(self, command: Mapping, at: str, draw: Mint) -> dict:
         self._authority("lock_tool", command)
@@ -451,6 +472,14 @@ class Registry(Machine, PeopleLaw):
 
     def agent_by_token_hash(self, token_hash: str) -> str | None:
         return self._by_token.get(token_hash)
+
+    def delivery(self, agent_id: str, source: str) -> dict | None:
+        """How content of a Source may reach an Agent: {localRead, offMachine}, or None where no owner has said.
+
+        localRead   on the Worker's own machine, to a model there
+        offMachine  through this gateway, and to a model anywhere
+        """
+        return self.deliveries.get(f"{agent_id}/{source}") if source in self.sources else None
 
     def connection(self, connection_id: str) -> dict:
         if connection_id not in self.connections:

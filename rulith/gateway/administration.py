@@ -195,6 +195,11 @@ class Administration:
         self._refuse_while_used(before)
         return self.authority.command_registry({"kind": "remove_source", "name": name, "authority": by}).result
 
+    async def set_delivery(self, agent_id: str, source: str, local_read: bool, off_machine: bool, by: dict) -> dict:
+        """Say how content of a Source may reach an Agent; takes effect on the next read, and on those that wait."""
+        return self.authority.command_registry({"kind": "set_delivery", "agentId": agent_id, "source": source, "localRead": local_read,
+                                                "offMachine": off_machine, "authority": by}).result
+
     def _shown_source(self, name: str, shown: str) -> Source:
         found = self.authority.registry.sources.get(name)
         if found is None:

@@ -24,6 +24,7 @@ from rulith.base.clock import Clock, seconds_of, stamp
 from rulith.base.errors import Refused, Unknown
 from rulith.base.ids import mint
 from rulith.base.limits import LOOP_STEPS_MAX, SWITCH_S
+from rulith.board.artifacts import Artifacts
 from rulith.board.board import Board
 from rulith.board.machine import Machine
 from rulith.board.operations import Operations
@@ -37,6 +38,7 @@ GATEWAY_CHAIN = "gateway"
 RESTED_S = 20.0                                       # one command beside the loop takes a few seconds; many in a row never end
 ANYTHING = "*"                                        # the topic of those who watch every chain
 REGISTRY, BOARD, OPERATION, RECEIPT = "registry", "board", "operation", "receipt"
+ARTIFACT = "artifact"                                 # what a Worker registered
 AUDIT = "audit"                                       # kept to be read by people; folds skip it
 
 
@@ -111,6 +113,7 @@ class AgentState:
         self._board = Board(agent_id, recall)
         self.busy: asyncio.Future | None = None        # while a command runs beside the loop; done when it has ended
         self.operations = Operations(agent_id)
+        self.artifacts = Artifacts()
         self.case_rows = CaseRows()                    # until the Case's receipt lists them
         self.receipts: dict[str, int] = {}             # caseId -> sequence number of its Terminal Receipt
 
@@ -181,6 +184,8 @@ class Authority:
                 state.note(row.seq, self._replayed(state.board, row).affected_cases)
             elif row.kind == OPERATION:
                 self._note_operation(state, row, self._replayed(state.operations, row))
+            elif row.kind == ARTIFACT:
+                self._replayed(state.artifacts, row)
             elif row.kind == RECEIPT:
                 state.note_receipt(row.seq, row.body["case"]["caseId"])
 
@@ -321,6 +326,15 @@ class Authority:
         outcome = self._executed(state.operations, agent_id, command, at)
         row = self._stage(agent_id, OPERATION, outcome.row, at, lazily=lazily)
         self._note_operation(state, row, outcome)
+        return outcome
+
+    def command_artifact(self, agent_id: str, command: dict) -> Outcome:
+        """Run one command of this Agent's Artifacts; its row is staged."""
+        state, at = self.agents[agent_id], self.at(agent_id)
+        if state.busy is not None:
+            raise Refused("board_at_work", agent=agent_id)
+        outcome = self._executed(state.artifacts, agent_id, command, at)
+        self._stage(agent_id, ARTIFACT, outcome.row, at)
         return outcome
 
     def audit(self, chain: str, body: dict) -> None:

@@ -21,7 +21,7 @@ from rulith.board.differences import constitution_changes, descriptor_changes
 from rulith.board.direct import direct_actions, name_of, unfit
 from rulith.board.profiles import MEMBERS, record_of
 from rulith.board.release import ActionSpec
-from rulith.board.shapes import TIERS, ToolLock
+from rulith.board.shapes import TIERS, Source, ToolLock
 from rulith.board.state import CLOSED, EXPLORATION
 from rulith.gateway.administration import Administration
 from rulith.gateway.authority import AgentState
@@ -43,6 +43,7 @@ BODIES: dict[str, dict[str, str]] = {
     "tool-lock": {"connectionId": TEXT, "toolId": TEXT, "digest": TEXT, "replaces": TEXT},
     "tool-unlock": {"connectionId": TEXT, "toolId": TEXT, "digest": TEXT},
     "tool-waive": {"connectionId": TEXT, "toolId": TEXT, "digest": TEXT, "waived": YES_NO},
+    "source-delivery": {"agentId": TEXT, "source": TEXT, "localRead": YES_NO, "offMachine": YES_NO},
     "agent-create": {"name": TEXT},
     "agent-profile": {"id": TEXT, "profile": OBJECT, "replaces": TEXT},
     "agent-rotate": {"id": TEXT},
@@ -93,6 +94,7 @@ class ConsoleAdmin:
             "tool-unlock": lambda given, by: do.unlock_tool(given["connectionId"], given["toolId"], given["digest"], by),
             "tool-waive": lambda given, by: do.waive_decision(given["connectionId"], given["toolId"], given["digest"], given["waived"], by),
             "agent-profile": lambda given, by: do.set_profile(given["id"], given["profile"], given["replaces"], by),
+            "source-delivery": lambda given, by: do.set_delivery(given["agentId"], given["source"], given["localRead"], given["offMachine"], by),
             "agent-create": lambda given, by: do.create_agent(given["name"], by),
             "agent-rotate": lambda given, by: do.rotate_agent(given["id"], by),
             "agent-revoke": lambda given, by: do.revoke_agent(given["id"], by),
@@ -119,9 +121,15 @@ class ConsoleAdmin:
             "constitution": self._constitution(),
             "agents": [self._agent(each) for each in registry.agents.values()],
             "connections": [self._connection(each) for each in registry.connections.values()],
-            "sources": [{**each.record(), "digest": digest(each.record())} for each in registry.sources.values()],
+            "sources": [{**each.record(), "digest": digest(each.record()), "delivery": self._delivery(each)} for each in registry.sources.values()],
             "sourceTypes": list(TYPES), "tiers": list(TIERS), "predicates": known_predicates(self.authority),
         }
+
+    def _delivery(self, source: Source) -> list[dict]:
+        """How content of a Source may reach the Agent that its Connection serves: {agentId, said, localRead, offMachine}."""
+        agent_id = self.authority.registry.connection(source.connection_id)["agentId"]
+        row = self.authority.registry.delivery(agent_id, source.name)
+        return [{"agentId": agent_id, "said": row is not None, **{name: bool(row and row[name]) for name in ("localRead", "offMachine")}}]
 
     def _agent(self, agent: Mapping) -> dict:
         """An Agent, its Profile, and the names that one may list: those that are known here, and those that it lists already."""

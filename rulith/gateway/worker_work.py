@@ -11,7 +11,7 @@ Source  protocol/worker-contract.json; the Worker hop, §§5, 7, 8, 9 and 17.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json
@@ -20,7 +20,7 @@ from rulith.board.constitution import is_covered
 from rulith.board.operations import CLAIMED, DISPATCHED, DONE, FAILED, NEEDS_PERSON, REFUSED, Operation
 from rulith.gateway.authority import AgentState, Authority
 from rulith.wire.digests import adapter_digest, request_digest_of_row, result_digest
-from rulith.wire.grant import Grant, expected_grant, sign_grant, verify_grant
+from rulith.wire.grant import Grant, expected_grant, read_claims, sign_grant, verify_grant
 from rulith.wire.lease import Fence
 
 ARTIFACT_POLICY = {"inlineBytes": INLINE_BYTES_MAX, "readBytes": INLINE_BYTES_MAX, "objectBytes": OBJECT_BYTES_MAX,
@@ -55,10 +55,15 @@ def served_row(agent_id: str, operation: Operation) -> dict:
 
 
 class WorkerWork:
-    """Dispatches, claims and settles. `settled(agent_id, ordinal, cases)` hears which Cases an outcome moved."""
+    """Dispatches, claims and settles.
 
-    def __init__(self, authority: Authority, *, settled) -> None:
+    settled   (agent_id, ordinal, cases): hears which Cases an outcome moved
+    permits   (agent_id, source) -> {register: granted|denied|absent, …}: whether a result may be told by reference
+    """
+
+    def __init__(self, authority: Authority, *, settled, permits=lambda agent_id, source: {"register": "absent"}) -> None:
         self.authority = authority
+        self._permits = permits
         self._settled = settled
         self._judged: dict[str, tuple[str, str]] = {}      # agent -> (invocation last offered, Constitution it was judged by)
 
@@ -88,6 +93,8 @@ class WorkerWork:
             return None
         self._judged[agent_id] = (operation.invocation, self._law())
         row = served_row(agent_id, operation)
+        said = self._permits(agent_id, plan["sourceRecordId"])["register"]
+        row["sourceUpload"].update(permission=said, upload=said == "granted")
         request_digest = request_digest_of_row(row)
         grant = sign_grant(expected_grant(row, connection_id=holder.connection_id, worker_id=holder.worker_id,
                                           worker_generation=holder.generation, request_digest=request_digest), holder.key)
@@ -148,6 +155,14 @@ class WorkerWork:
             return agent_id, operation
         raise Refused("no_work", work=invocation[:80])
 
+    def granted(self, holder: Holder, token: str) -> Operation:
+        """The call that this grant was served for. Raises Refused: no_work, not_claimer, grant_…"""
+        agent_id, operation = self._find(holder, read_claims(token).invocationId)
+        if operation.dispatch is None or not _is_claimer(operation, holder):
+            raise Refused("not_claimer")
+        self._check_grant(holder, agent_id, operation, token)
+        return operation
+
     def _check_grant(self, holder: Holder, agent_id: str, operation: Operation, token: str) -> Grant:
         """The grant must be well signed, say what the dispatch record says, and be the very one that was served."""
         record, row = operation.dispatch, served_row(agent_id, operation)
@@ -165,6 +180,7 @@ class WorkerWork:
     async def report(self, holder: Holder, request: dict, fence: Fence) -> dict:
         receipt = _receipt(request)
         agent_id, operation = self._find(holder, request["id"])
+        receipt = self._with_artifacts(agent_id, operation, receipt)
         if operation.is_settled or operation.state not in (DISPATCHED, CLAIMED):
             if receipt.undeliverable and operation.state == NEEDS_PERSON and _is_claimer(operation, holder):
                 return {"accepted": True}       # so it is recorded already
@@ -186,6 +202,15 @@ class WorkerWork:
                 raise
         await self.authority.settled()
         return {"accepted": True}
+
+    def _with_artifacts(self, agent_id: str, operation: Operation, receipt: Receipt) -> Receipt:
+        """The receipt with its references resolved: objects that this very call registered, else it is refused whole."""
+        if not receipt.refs:
+            return receipt
+        known = self.authority.agents[agent_id].artifacts
+        records = tuple(known.of_call(operation.ordinal, operation.plan["connectionId"], ref).record() for ref in receipt.refs)
+        digest = result_digest(ok=receipt.ok, result=receipt.result, reason=receipt.reason, facts=receipt.facts, artifacts=records)
+        return replace(receipt, artifacts=records, digest=digest)
 
     async def _unrecorded(self, agent_id: str, operation: Operation, refusal: Refused) -> None:
         """The Tool ran, and the Board refuses what is said of it: whether it took effect is for a person to tell."""
@@ -209,8 +234,13 @@ class WorkerWork:
             command["reason"] = receipt.reason
         if receipt.result:
             command["result"] = receipt.result      # kept so that anyone can compute the digest again
+        if receipt.artifacts:
+            command["artifacts"] = list(receipt.artifacts)
         outcome = self.authority.command_board(agent_id, command)
         result = {name: outcome.result[name] for name in ("action", "done", "status", "ok") if name in outcome.result}
+        if receipt.artifacts:
+            self.authority.command_artifact(agent_id, {"kind": "tell", "ordinal": operation.ordinal, "refs": list(receipt.refs)})
+            result["artifacts"] = list(receipt.artifacts)
         summary = "The Action took effect and was recorded." if receipt.ok else f"The Action failed: {receipt.reason or 'no reason was given'}"
         self.authority.command_operation(agent_id, {
             "kind": "settle", "ordinal": operation.ordinal, "state": DONE if receipt.ok else FAILED,
@@ -259,13 +289,12 @@ class Receipt:
     facts: list[dict]
     undeliverable: str
     digest: str
+    refs: tuple[str, ...] = ()
+    artifacts: tuple[dict, ...] = ()      # what these references stand for
 
 
 def _receipt(request: dict) -> Receipt:
-    """Read a report of action work whose shape the contract has checked.
-
-    Raises Refused: artifact_reference_repeated, artifact_unavailable.
-    """
+    """Read a report of action work whose shape the contract has checked. Raises Refused artifact_reference_repeated."""
     if "undeliverable" in request:
         return Receipt(False, "", "", [], request["undeliverable"], "")
     result, reason, facts = request.get("result", ""), request.get("reason", ""), request.get("facts", [])
@@ -273,10 +302,8 @@ def _receipt(request: dict) -> Receipt:
     for ref in refs:
         if refs.count(ref) > 1:
             raise Refused("artifact_reference_repeated", ref=ref)
-    if refs:
-        raise Refused("artifact_unavailable", ref=refs[0])     # none was ever registered here
     ok = request["ok"]
-    return Receipt(ok, result, reason, facts, "", result_digest(ok=ok, result=result, reason=reason, facts=facts))
+    return Receipt(ok, result, reason, facts, "", result_digest(ok=ok, result=result, reason=reason, facts=facts), tuple(refs))
 
 
 def _check_size(receipt: Receipt) -> None:

@@ -77,6 +77,7 @@ class Call:
     cancelled: bool = False         # by its client: what it delivers counts for nothing
     running: bool = False
     problem: Exception | None = None    # instead of an answer
+    custodian: str = ""             # the Connection whose Worker its machine can reach
     waiter: object = None           # whatever the caller parks retransmissions on while it runs
 
 

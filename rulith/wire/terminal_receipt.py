@@ -168,7 +168,7 @@ class _Check(Verdict):
         for where, shown in ((place, operation), (f"{place}.dispatch", given)):
             self.same(where, shown, {"requestDigest": bound["requestDigest"]})
         if command["kind"] == "record_receipt":
-            bound["resultDigest"] = result_digest(ok=ok, result=command.get("result"), reason=command.get("reason"), facts=command["facts"])
+            bound["resultDigest"] = result_digest(ok=ok, result=command.get("result"), reason=command.get("reason"), facts=command["facts"], artifacts=command.get("artifacts", ()))
             self.same(f"the row of {place}", command, bound)
             self.same(f"{place}.identity", operation["identity"], {
                 **bound, "outcome": "succeeded" if ok else "failed", "connectionId": plan["connectionId"], "adapterDigest": grant.adapterDigest})

@@ -106,6 +106,7 @@ def example_bodies(world) -> dict[str, dict]:
         "tool-lock": {"connectionId": lock.connection_id, "toolId": lock.tool_id, "digest": lock.digest, "replaces": lock.digest},
         "tool-unlock": {"connectionId": lock.connection_id, "toolId": lock.tool_id, "digest": lock.digest},
         "tool-waive": {"connectionId": lock.connection_id, "toolId": lock.tool_id, "digest": lock.digest, "waived": True},
+        "source-delivery": {"agentId": world.profile.agent_id, "source": SOURCE, "localRead": True, "offMachine": False},
         "agent-profile": {"id": world.profile.agent_id, "profile": {"tiers": ["attested"]}, "replaces": digest({})},
         "agent-create": {"name": "Second"}, "agent-rotate": {"id": world.profile.agent_id}, "agent-revoke": {"id": world.profile.agent_id},
         "connection-create": {"name": "Mine", "agentId": world.profile.agent_id}, "connection-rotate": {"id": lock.connection_id},
@@ -159,7 +160,7 @@ def test_every_act_is_a_row_in_the_persons_name(play, kit):
         another = bodies["source-add"]
         bodies["tool-lock"]["replaces"] = ""                      # unlocked by then
         bodies["source-remove"] = {"name": "another", "replaces": digest(another)}
-        order = ["tool-unlock", "tool-lock", "tool-waive", "source-edit", "source-add", "source-remove", "capability-install", "constitution-install", "agent-create", "agent-rotate",
+        order = ["tool-unlock", "tool-lock", "tool-waive", "source-delivery", "source-edit", "source-add", "source-remove", "capability-install", "constitution-install", "agent-create", "agent-rotate",
                  "agent-profile", "agent-revoke", "connection-create", "connection-rotate"]
         assert {*order, "capability-check", "constitution-check"} == set(BODIES)
         for route in order:

@@ -15,7 +15,7 @@ from rulith.gateway.console_api import ROUTES
 PASSPHRASE = "correct horse battery"
 P = "rulith.verified_calculation."
 ACTORS = ["page script", "page of another origin", "agent", "worker", "device", "stale page", "nobody"]
-ACTS = ["decide", "reconcile", "isolate", "hold-case", "lift-hold", "close-case", "withdraw-call", "tool-lock", "tool-unlock", "tool-waive", "source-add", "source-edit", "source-remove",
+ACTS = ["decide", "reconcile", "isolate", "hold-case", "lift-hold", "close-case", "withdraw-call", "tool-lock", "tool-unlock", "tool-waive", "source-add", "source-edit", "source-remove", "source-delivery",
         "capability-install", "constitution-install", "agent-create", "agent-rotate", "agent-revoke", "agent-profile", "connection-create", "connection-rotate",
         "person-invite", "person-reset", "person-role", "person-remove", "access-answer", "passphrase"]
 
@@ -48,6 +48,7 @@ def bodies(world, decision: dict, case: dict, ordinal: int) -> dict[str, dict]:
         "tool-lock": {**of_lock, "replaces": lock.digest}, "tool-unlock": of_lock, "tool-waive": {**of_lock, "waived": True},
         "source-add": {**source.record(), "name": "another"}, "source-edit": {**source.record(), "tier": "verified", "replaces": digest(source.record())},
         "source-remove": {"name": source.name, "replaces": digest(source.record())},
+        "source-delivery": {"agentId": agent, "source": source.name, "localRead": True, "offMachine": True},
         "capability-install": {"text": text, "digest": digest(json.loads(text)), "replaces": ""},
         "constitution-install": {"text": json.dumps(law), "digest": digest(law), "replaces": ""},
         "agent-create": {"name": "Second"}, "agent-rotate": {"id": agent}, "agent-revoke": {"id": agent}, "agent-profile": {"id": agent, "profile": {}, "replaces": digest({})},
