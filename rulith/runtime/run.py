@@ -32,9 +32,10 @@ from rulith.runtime.outcome import (
 )
 from rulith.runtime.prices import read_prices
 from rulith.runtime.serve import Door
-from rulith.runtime.service import MODEL_FAILURES, Service, ServiceLimits, Talk
+from rulith.runtime.service import TURN_FAILURES, Service, ServiceLimits, Talk
 from rulith.runtime.session import Reach
 from rulith.runtime.settings import DEFAULT_GATEWAY, EXPLORATION, ModelSettings, Settings, read_model, read_settings
+from rulith.runtime.shadow import Shadow, TurnWatch
 from rulith.runtime.tasks import Task
 from rulith.runtime.turns import Policy, TurnResult, Turns
 from rulith.runtime.unread import UnreadOutcomes
@@ -110,6 +111,7 @@ class AgentRun:
         self._driver: BoardDriver | None = None
         self._meter: Meter = Unlimited()
         self._service: Service | None = None
+        self._watch: TurnWatch | None = None
         self.unread = UnreadOutcomes()
 
     async def prepare(self) -> None:
@@ -136,6 +138,8 @@ class AgentRun:
 
     def _emit(self, type_: str, **fields: object) -> None:
         """Everything that happens is told through here, by the service where there is one."""
+        if self._watch is not None:
+            self._watch(type_, **fields)
         (self._told.emit if self._service is None else self._service.emit)(type_, **fields)
 
     def _budget(self, settings: Settings, model: ModelSettings) -> Meter:
@@ -242,10 +246,24 @@ class AgentRun:
             self._driver = BoardDriver(self._line, emit=self._emit)
             wanted = CaseWanted(settings.case_type, settings.business_key, settings.case_id)
             return _with_job(await self._driver.run(wanted), settings)
+        self._watch = TurnWatch()
         if settings.case_id:
             await self._turns.focus(settings.case_id)
         turn = await self._turns.run(self._options.task, Policy.CONTINUE)
-        return _with_job(self._result_of(turn), settings)
+        result = self._result_of(turn)
+        if settings.shadow is not None:
+            result.facts["shadow"] = (await self._shadow(settings.shadow).review(self._options.task, turn.outcome)).document()
+        return _with_job(result, settings)
+
+    def _shadow(self, model: ModelSettings) -> Shadow:
+        assert self._line is not None and self._watch is not None
+
+        def tell(type_: str, **fields: object) -> None:
+            if type_ != "model-delta":           # what the reviewer says is no answer to anybody
+                self._emit(type_, **fields)
+
+        client = ModelClient(self._http, model, clock=self._clock, emit=tell, meter=self._meter)
+        return Shadow(self._line, client, self._watch, self._clock, self._emit)
 
     def _result_of(self, turn: TurnResult) -> RunResult:
         assert self._line is not None
@@ -285,7 +303,7 @@ class AgentRun:
         try:
             result = await self._turns.run(words, Policy.RETURN)
         except Refused as refusal:
-            if refusal.code in MODEL_FAILURES:
+            if refusal.code in TURN_FAILURES:
                 return f"! {refusal}"
             raise
         shown = [result.text] if result.text else []

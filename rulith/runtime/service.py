@@ -31,12 +31,13 @@ from rulith.runtime.cases import CaseBook
 from rulith.runtime.events import Sink
 from rulith.runtime.journal import Journal
 from rulith.runtime.line import BoardLine
+from rulith.runtime.model import MODEL_FAILURES
 from rulith.runtime.restored import restored_words
 from rulith.runtime.tasks import Task
 from rulith.runtime.turns import Policy, TurnResult, Turns
 from rulith.runtime.unread import UnreadOutcomes
 
-MODEL_FAILURES = ("model_refused", "model_reply_unreadable", "model_unreachable", "model_broke_off", "model_too_long", "budget_spent", "price_unknown")
+TURN_FAILURES = (*MODEL_FAILURES, "budget_spent", "price_unknown", "budget_unusable")     # the conversation goes on afterwards
 _MODEL, _BOARD = "model", "board"          # what a running turn waits for
 
 
@@ -293,7 +294,7 @@ class Service:
         except Mismatch as mismatch:
             return "blocked", str(mismatch)
         except Refused as refusal:
-            if refusal.code in MODEL_FAILURES:
+            if refusal.code in TURN_FAILURES:
                 self.emit("model-error", message=str(refusal))
                 return "model-error", str(refusal)
             self.emit("error", message=str(refusal))
