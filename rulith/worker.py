@@ -1,8 +1,9 @@
 """The Worker's door: settings to a running loop to an exit status.
 
 Reads what this Worker may do (the Tool Manifest, the Source vault), says it on the
-terminal, and serves one Connection until it is told to stop. 0 normal stop, 2
-configuration, 3 credential rejected, 1 anything unforeseen.
+terminal, and serves one Connection until it is told to stop: over the line, or with
+--dropbox over a folder. 0 normal stop, 2 configuration, 3 credential rejected, 1 anything
+unforeseen.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ from rulith.net.client import HttpClient
 from rulith.procs.blank import blank_variables
 from rulith.procs.child import emit, read_settings as settings_of_parent, watch_controls
 from rulith.wire.manifest import Tool, builtin_tools, read_manifest
+from rulith.work.box_journal import Journal
 from rulith.work.core import Worker
 from rulith.work.driver import Driver, Line, catch_signals, watch_stop
 from rulith.work.keeping import Custodian, LocalReads
+from rulith.work.dropbox import BoxWorker
+from rulith.work.options import Options, read_options, with_box
 from rulith.work.replies import flat, is_newer
 from rulith.work.settings import Settings, read_settings
 
@@ -42,14 +46,6 @@ CREDENTIALS = ("RULITH_CONNECTION_KEY",)
 def _say(text: str) -> None:
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
-
-
-def _usage(argv: list[str]) -> int:
-    if "--dropbox" in argv[:1]:
-        _say(Refused("not_built", what="`rulith worker --dropbox`", instead="Put files into the folder of a file Source.").teaching)
-    else:
-        _say(f"rulith worker takes no argument {argv[0]!r}; see `rulith worker --help`.")
-    return EXIT_CONFIGURATION
 
 
 def _installed(settings: Settings) -> dict[str, Tool]:
@@ -93,12 +89,40 @@ def _rejected(facts: Mapping[str, object]) -> str:
     return "\n".join(lines)
 
 
-def _banner(settings: Settings, tools: Mapping[str, Tool]) -> None:
-    _say(f"rulith worker {VERSION} for Connection {settings.connection_id} at {settings.work_url}")
+def _banner(settings: Settings, tools: Mapping[str, Tool], place: str) -> None:
+    _say(f"rulith worker {VERSION} for Connection {settings.connection_id} at {place}")
     for tool in tools.values():
         note = "" if is_built(tool) else "  (not part of this release; not offered)"
         types = ", ".join(tool.source_types) or "no Source"
         _say(f"  {tool.kind:5} {tool.id}  [{types}]{note}")
+
+
+def _hands(settings: Settings, tools: Mapping[str, Tool]) -> tuple[Hands, list[Tool]]:
+    """The adapters, and the Tools that they can run."""
+    served = [tool for tool in tools.values() if is_built(tool)]
+    executables = tuple(str(settings.root / tool.entry) for tool in served if tool.adapter == "run")
+    return Hands(settings.territory(executables), dict(os.environ), settings.run_timeout_s), served
+
+
+async def _serve_box(settings: Settings, options: Options, tools: Mapping[str, Tool], vault: Mapping[str, Mapping[str, object]]) -> int:
+    """The same Tools and checks over a folder; what was started is remembered in the home."""
+    assert options.dropbox is not None
+    hands, served = _hands(settings, tools)
+    tell = _teller(settings)
+    journal = Journal(settings.home.prepare().path / "worker" / settings.connection_id, settings.connection_id, lambda: mint("wkr_"))
+    worker = BoxWorker(
+        journal=journal, box=options.dropbox, key=settings.key, tools=tools, advertised=[tool.descriptor() for tool in served],
+        sources=Sources(vault), compile=hands.compile, inspect=hands.inspect, clock=SystemClock(), tell=tell,
+    )  # fmt: skip
+    tell("up", {"workerId": journal.box.worker_id, "connection": settings.connection_id, "dropbox": str(options.dropbox)})
+    watching = asyncio.ensure_future(watch_stop(worker, watch_parent()))
+    catch_signals(worker)
+    try:
+        return await worker.run(once=options.once)
+    finally:
+        watching.cancel()
+        await hands.close()
+        journal.close()
 
 
 async def _serve(settings: Settings, tools: Mapping[str, Tool], vault: Mapping[str, Mapping[str, object]]) -> int:
@@ -136,16 +160,17 @@ async def _serve(settings: Settings, tools: Mapping[str, Tool], vault: Mapping[s
 
 def main(argv: list[str]) -> int:
     """Serve until told to stop; the exit status."""
-    if argv:
-        return _usage(argv)
     try:
+        options = read_options(argv)
         env = settings_of_parent()
-        settings = read_settings(env, Path.cwd())
+        settings = with_box(read_settings(env, Path.cwd()), options)
         blank_variables(CREDENTIALS)
         tools = _installed(settings)
         content = Vault(settings.vault_file).read()
         vault = read_vault(content) if content else {}
-        _banner(settings, tools)
+        _banner(settings, tools, str(options.dropbox or settings.work_url))
+        if options.dropbox is not None:
+            return asyncio.run(_serve_box(settings, options, tools, vault))
     except Refused as refused:
         emit("availability", state="needs setup", code=refused.code, reason=refused.teaching)
         _say(refused.teaching)

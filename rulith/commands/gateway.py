@@ -14,9 +14,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
@@ -28,8 +29,9 @@ from rulith.gateway.service import Gateway, open_gateway
 from rulith.procs.child import Settings, emit, read_settings, watch_parent
 
 EXIT_REFUSED, EXIT_USAGE, EXIT_LEDGER = 1, 2, 4
-WRONG_OPTIONS = ("not_built", "listen_malformed", "listen_needs_tls", "tls_pair_needed", "option_usage")
+WRONG_OPTIONS = ("not_built", "listen_malformed", "listen_needs_tls", "tls_pair_needed", "option_usage", "dropbox_connection")
 LEDGER_LOST = ("ledger_damaged", "ledger_missing", "ledger_unfoldable", "backup_unusable")
+CONNECTION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 KEEPING = {"backup": keep_backup, "restore": restore_backup}
 # A gateway holds much and makes few cycles: looking for them more rarely halves the longest waits.
 COLLECTOR = (20_000, 20, 50)
@@ -46,6 +48,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--listen")
     for later in ("--store", "--tls-cert", "--tls-key"):
         parser.add_argument(later)
+    parser.add_argument("--dropbox", action="append", default=[])
     parser.add_argument("words", nargs="*")
     return parser.parse_args(argv)
 
@@ -67,19 +70,29 @@ def main(argv: Sequence[str]) -> int:
         home = find_home(options.home, settings)
         if options.words:
             return KEEPING[options.words[0]](home, options.words[1])
-        return asyncio.run(_run(home, addresses, settings))
+        return asyncio.run(_run(home, addresses, settings, _boxes(options.dropbox)))
     except Refused as refusal:
         emit("error", code=refusal.code, teaching=refusal.teaching)
         print(refusal.teaching, file=sys.stderr)
         return EXIT_USAGE if refusal.code in WRONG_OPTIONS else EXIT_LEDGER if refusal.code in LEDGER_LOST else EXIT_REFUSED
 
 
-async def _run(home: Home, addresses: Addresses, settings: Settings) -> int:
+def _boxes(words: Sequence[str]) -> dict[str, str]:
+    """Folders by Connection id, of `CONNECTION=DIR`; of `DIR` alone under the name \"\"."""
+    found = {}
+    for word in words:
+        name, equals, folder = word.partition("=")
+        named = bool(equals) and CONNECTION_ID.fullmatch(name) is not None
+        found[name if named else ""] = folder if named else word
+    return found
+
+
+async def _run(home: Home, addresses: Addresses, settings: Settings, boxes: Mapping[str, str]) -> int:
     running = read_live(home.gateway_json)
     if running is not None:
         raise Refused("gateway_running", home=home.path, pid=running["pid"], url=running.get("url", "unknown address"))
     gc.set_threshold(*COLLECTOR)
-    gateway = open_gateway(home, SystemClock(), settings)
+    gateway = open_gateway(home, SystemClock(), settings, boxes)
     try:
         server, url, elsewhere = await listen(gateway, addresses)
         write_runfile(home.gateway_json, url=url, port=server.port)

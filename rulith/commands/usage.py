@@ -40,9 +40,12 @@ Exit: 0 completed, 1 error, 2 usage, 3 credential rejected, 4 replaced, 5 histor
 10 nothing to do, 11 waiting for a person, 12 stuck, 13 refused, 14 unreachable,
 15 overlapping run.
 """),
-    "worker": ("run approved Tools on this machine", """rulith worker [--dropbox DIR]
+    "worker": ("run approved Tools on this machine", """rulith worker [--dropbox DIR [--once]]
 
 Serves one Connection: polls the gateway, runs the Tools of the Manifest, reports receipts.
+
+  --dropbox DIR         no network: take work from this folder and put receipts into it
+  --once                do what is there, then end
 
   RULITH_CONNECTION, RULITH_CONNECTION_KEY   identity (required)
   RULITH_WORK_URL       the gateway's work address
@@ -53,7 +56,7 @@ Serves one Connection: polls the gateway, runs the Tools of the Manifest, report
 Exit: 0 normal stop, 2 configuration, 3 credential rejected, 1 error.
 """),
     "gateway": ("run the authority by itself", """rulith gateway [--home DIR] [--listen HOST:PORT] [--tls-cert FILE --tls-key FILE]
-               [backup FILE | restore FILE]
+               [--dropbox [CONNECTION=]DIR]... [backup FILE | restore FILE]
 
 Serves the Agent surface at /mcp, the Worker line at /work and the Console at /console/.
 `start` runs one by itself; this is for a gateway that stands alone.
@@ -61,6 +64,7 @@ Serves the Agent surface at /mcp, the Worker line at /work and the Console at /c
   --listen HOST:PORT   the loopback address; with a certificate, the one served over TLS
                        beside it, for Agents, Workers and browsers elsewhere
   --tls-cert FILE, --tls-key FILE   PEM, needed off loopback
+  --dropbox [CONNECTION=]DIR   serve that Connection's Worker over a folder too
 
   backup FILE    copy the ledger to the new FILE, whether a gateway runs or not
   restore FILE   put the ledger of FILE in place of the home's; the one that stood there is kept

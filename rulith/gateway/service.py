@@ -8,9 +8,11 @@ Source  the design's plan of parts (§1, §10).
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from rulith import VERSION
 from rulith.base.clock import Clock
@@ -27,6 +29,7 @@ from rulith.gateway.case_acts import CaseActs
 from rulith.gateway.console_admin import ConsoleAdmin
 from rulith.gateway.console_api import Console
 from rulith.gateway.console_cases import ConsoleCases
+from rulith.gateway.dropbox import DropBox, boxes_of
 from rulith.gateway.front import Front
 from rulith.gateway.first_start import check_ledger_file, gateway_secrets
 from rulith.gateway.local_api import LocalApi
@@ -69,7 +72,7 @@ class Gateway:
     """
 
     def __init__(self, authority: Authority, signer: Signer, settings: Settings, home: Home, *, genesis: bool = False,
-                 log: Log | None = None) -> None:
+                 log: Log | None = None, dropboxes: Mapping[str, str] | None = None) -> None:
         self.authority = authority
         self.genesis = genesis
         self._code = mint_setup_code()
@@ -81,7 +84,8 @@ class Gateway:
                                   server_info=SERVER_INFO,
                                   required_client={"package": "rulith", "version": VERSION,
                                                    "install": f"rulith.pyz {VERSION}"})
-        self.line = WorkerLine(authority, WorkerWork(authority, settled=self.calls.note_affected),
+        work = WorkerWork(authority, settled=self.calls.note_affected)
+        self.line = WorkerLine(authority, work,
                                lease=settings.lease, poll_hold_s=settings.poll_hold_s)
         people = People(authority, self.calls, self.line)
         self.local = LocalApi(authority, self.calls, self.line, home.gateway)
@@ -103,6 +107,12 @@ class Gateway:
         self._front = Front(rooms, self.metrics, authority.clock, hosts=settings.hosts, per_s=settings.requests_per_s,
                             home_page=console_api.PREFIX, failed=lambda: authority.turns.abandon("a request failed inside"))
         self._servers: list[Server] = []
+        folders = boxes_of({**dict(settings.dropboxes), **(dropboxes or {})}, authority.registry.connections)
+        self.boxes = [DropBox(authority, self.line, work, connection_id=connection_id, folder=folder, window_s=settings.dropbox_window_s,
+                              key=lambda name=connection_id: gateway_secrets(home).load().get(name),
+                              memory=home.gateway / "dropbox" / f"{connection_id}.json", log=self.log)
+                      for connection_id, folder in folders.items()]
+        self._carrying: list[asyncio.Task] = []
 
     @property
     def setup_code(self) -> str | None:
@@ -113,12 +123,18 @@ class Gateway:
         address = self._front.at(loopback=tls is None)
         server = await serve(address.handle, host, port, head_check=address.head_check, tls=tls, on_bug=self.log.bug)
         self._servers.append(server)
+        if not self._carrying:
+            self._carrying = [asyncio.ensure_future(box.run()) for box in self.boxes]
         return server
 
     async def close(self) -> None:
         """Stop answering, commit what is staged, let the ledger go."""
         self.line.close()
         self.authority.wake_all()           # held calls and polls look up, see the end and answer
+        for carrying in self._carrying:
+            carrying.cancel()
+        if self._carrying:
+            await asyncio.wait(self._carrying, timeout=1.0)
         for server in self._servers:
             await server.close(drain_s=0.5)
         try:
@@ -128,10 +144,11 @@ class Gateway:
         self.authority.close()
 
 
-def open_gateway(home: Home, clock: Clock, environ: Mapping[str, str]) -> Gateway:
+def open_gateway(home: Home, clock: Clock, environ: Mapping[str, str], dropboxes: Mapping[str, str] | None = None) -> Gateway:
     """Open the home's ledger, seed it if it is fresh, and fold it. Needs a running loop.
 
-    Raises Refused: ledger_in_use, ledger_missing, ledger_unreadable, settings_malformed, vault_…
+    dropboxes  folders by Connection id, beside those of the settings
+    Raises Refused: ledger_in_use, ledger_missing, ledger_unreadable, settings_malformed, dropbox_connection, vault_…
     """
     home.prepare()
     check_ledger_file(home)
@@ -142,7 +159,7 @@ def open_gateway(home: Home, clock: Clock, environ: Mapping[str, str]) -> Gatewa
         authority = Authority(ledger, clock)
         genesis = seed(home, authority, environ)
         log = Log(lambda: sys.stderr, clock, role="gateway", form=read_log_form(environ))
-        return Gateway(authority, signer, settings, home, genesis=genesis, log=log)
+        return Gateway(authority, signer, settings, home, genesis=genesis, log=log, dropboxes=dropboxes)
     except BaseException:
         ledger.close()
         raise

@@ -4,21 +4,23 @@ Read from `gateway/settings.json` in the home, where it exists; a file that says
 else is refused by name, never half used.
 
 Units   members end in Ms, milliseconds; fields end in _s or _ms. requestsPerSecond is for each
-        credential, twice as many at once; hosts are values of the Host field, with the port
+        credential, twice as many at once; hosts are values of the Host field, with the port;
+        dropboxes are folders by Connection id
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from rulith.base.errors import Refused
-from rulith.base.limits import ACTIVE_LEASE_MS, HEARTBEAT_MS, HOLD_BOUND_S, POLL_HOLD_S
+from rulith.base.limits import ACTIVE_LEASE_MS, DROPBOX_WINDOW_MS, DROPBOX_WINDOW_MS_MAX, HEARTBEAT_MS, HOLD_BOUND_S, POLL_HOLD_S
 from rulith.disk.atomic import read_json
 from rulith.wire.lease import LeasePolicy
 
 SPANS = ("leaseMs", "heartbeatMs", "holdMs", "pollHoldMs")
-MEMBERS = (*SPANS, "requestsPerSecond", "hosts")
+MEMBERS = (*SPANS, "requestsPerSecond", "hosts", "dropboxes", "dropboxWindowMs")
 MS_MAX = 3_600_000
 REQUESTS_PER_S, REQUESTS_PER_S_MAX = 1_000, 1_000_000
 HOSTS_MAX = 64
@@ -31,6 +33,8 @@ class Settings:
     poll_hold_s: float = POLL_HOLD_S
     requests_per_s: int = REQUESTS_PER_S
     hosts: frozenset[str] = frozenset()
+    dropboxes: tuple[tuple[str, str], ...] = ()
+    dropbox_window_s: float = DROPBOX_WINDOW_MS / 1000
 
 
 def read_settings(path: Path) -> Settings:
@@ -54,6 +58,11 @@ def read_settings(path: Path) -> Settings:
         raise refuse(f"requestsPerSecond is a whole number from 1 to {REQUESTS_PER_S_MAX}")
     if not isinstance(hosts, list) or len(hosts) > HOSTS_MAX or not all(isinstance(host, str) and host for host in hosts):
         raise refuse(f"hosts is a list of at most {HOSTS_MAX} names")
+    boxes, window_ms = found.get("dropboxes", {}), found.get("dropboxWindowMs", DROPBOX_WINDOW_MS)
+    if not isinstance(boxes, dict) or not all(isinstance(folder, str) and os.path.isabs(folder) for folder in boxes.values()):
+        raise refuse("dropboxes names a whole path of a folder for each Connection")
+    if not _is_count(window_ms, DROPBOX_WINDOW_MS_MAX):
+        raise refuse(f"dropboxWindowMs is a whole number of milliseconds from 1 to {DROPBOX_WINDOW_MS_MAX}")
     lease_ms, heartbeat_ms = found.get("leaseMs", ACTIVE_LEASE_MS), found.get("heartbeatMs")
     if heartbeat_ms is None:
         heartbeat_ms = min(HEARTBEAT_MS, max(1, lease_ms // 4))
@@ -61,7 +70,7 @@ def read_settings(path: Path) -> Settings:
         raise refuse("heartbeatMs is shorter than leaseMs")
     poll_hold_s = found["pollHoldMs"] / 1000 if "pollHoldMs" in found else min(POLL_HOLD_S, lease_ms / 3000)
     return Settings(LeasePolicy(lease_ms, heartbeat_ms), found.get("holdMs", HOLD_BOUND_S * 1000) / 1000, poll_hold_s,
-                    per_s, frozenset(host.lower() for host in hosts))
+                    per_s, frozenset(host.lower() for host in hosts), tuple(boxes.items()), window_ms / 1000)
 
 
 def _is_count(value: object, most: int) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rulith.base.errors import Refused, Unknown
@@ -52,6 +53,14 @@ class Held:
         return fence["generation"] == self.fence.generation and fence["workerId"] == self.fence.worker_id
 
 
+@dataclass(frozen=True)
+class Carried:
+    """What the line asks of a drop box: whether an instance came through it, and how long the calls that are out may still be started."""
+
+    is_holder: Callable[[str | None], bool]
+    isolable_in_s: Callable[[], float]
+
+
 class WorkerLine:
     """Serves /work. `lease` is the window policy; `poll_hold_s` how long an empty Poll is held."""
 
@@ -63,12 +72,13 @@ class WorkerLine:
         self._held: dict[str, Held] = {}
         self._version = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._carried: dict[str, Carried] = {}
         authority.live_tools = self.live_tools
         authority.on_refold.append(self._refolded)
         # What leases were out when the last run ended is not known, so each last holder is
         # given one whole window to come back before another instance may take its line.
         for connection_id in authority.registry.connections:
-            fence = self._fence(connection_id)
+            fence = self.fence(connection_id)
             if fence.worker_id is not None:
                 self._hold(connection_id, fence)
 
@@ -95,15 +105,21 @@ class WorkerLine:
         return held.descriptors if held is not None and self._is_live(connection_id) else []
 
     def lease_left_s(self, connection_id: str) -> float:
-        """Seconds until the line is certainly free; 0 when it is."""
+        """Seconds until the line may be isolated; 0 when it is certainly free."""
+        carried = self._carried.get(connection_id)
+        if carried is not None and carried.is_holder(self.fence(connection_id).worker_id):
+            return carried.isolable_in_s()
+        return self._left_s(connection_id)
+
+    def _left_s(self, connection_id: str) -> float:
         held = self._held.get(connection_id)
         return max(0.0, held.until_s - self.authority.clock.monotonic_s()) if held is not None else 0.0
 
     def _is_live(self, connection_id: str) -> bool:
         held = self._held.get(connection_id)
-        return held is not None and held.fence == self._fence(connection_id) and self.lease_left_s(connection_id) > 0
+        return held is not None and held.fence == self.fence(connection_id) and self._left_s(connection_id) > 0
 
-    def _fence(self, connection_id: str) -> Fence:
+    def fence(self, connection_id: str) -> Fence:
         record = self.authority.registry.connection(connection_id)["fence"]
         return Fence(record["workerId"], record["generation"])
 
@@ -175,13 +191,13 @@ class WorkerLine:
         if kind == "ClaimWork":
             self._check_holder(connection_id, operation)
             return await self._work.claim(holder, operation)
-        return await self._work.report(holder, operation, self._fence(connection_id))
+        return await self._work.report(holder, operation, self.fence(connection_id))
 
     # --- lease -------------------------------------------------------------------------
 
     async def _poll(self, connection_id: str, key: str, operation: dict, request: Request) -> dict:
         worker_id = operation["workerId"]
-        admission = admit_poll(self._fence(connection_id), live=self._is_live(connection_id), worker_id=worker_id,
+        admission = admit_poll(self.fence(connection_id), live=self._is_taken(connection_id), worker_id=worker_id,
                                stated=operation.get("workerGeneration"))
         if admission.is_new:
             self._move_fence(connection_id, admission.fence, "its Worker was superseded by a new Poll")
@@ -195,7 +211,7 @@ class WorkerLine:
         # renew, or release when it is told to stop.
         deadline = loop.time() + (self._poll_hold_s if "workerGeneration" in operation else 0)
         while True:
-            if self._fence(connection_id) != admission.fence:
+            if self.fence(connection_id) != admission.fence:
                 raise Refused("worker_lease_superseded")
             rows = self._work.dispatch(holder, self._held[connection_id].tools)
             left = deadline - loop.time()
@@ -206,8 +222,34 @@ class WorkerLine:
             agent_id = self.authority.registry.connection(connection_id)["agentId"]
             await self.authority.wait_change((agent_id, connection_id), left)
 
+    # --- a line that comes by drop box -------------------------------------------------
+
+    def carry(self, connection_id: str, is_holder: Callable[[str | None], bool], isolable_in_s: Callable[[], float]) -> None:
+        """From now on this Connection has a drop box too, whose instances hold the line until they are isolated."""
+        self._carried[connection_id] = Carried(is_holder, isolable_in_s)
+
+    def _is_taken(self, connection_id: str) -> bool:
+        carried = self._carried.get(connection_id)
+        return self._is_live(connection_id) or (carried is not None and carried.is_holder(self.fence(connection_id).worker_id))
+
+    def admit_carried(self, connection_id: str, worker_id: str, stated: int | None) -> Fence | None:
+        """The fence that an instance of the drop box holds now; None for one whose generation has passed. Raises Refused worker_lease_held."""
+        fence = self.fence(connection_id)
+        if stated is not None:
+            return fence if fence == Fence(worker_id, stated) else None
+        if fence.worker_id == worker_id:
+            return fence                    # it asked before, and the file that says so had not reached it
+        admission = admit_poll(fence, live=self._is_taken(connection_id), worker_id=worker_id, stated=None)
+        self._move_fence(connection_id, admission.fence, "its line passed to a drop box")
+        return admission.fence
+
+    def hold_carried(self, connection_id: str, fence: Fence, descriptors: list[dict]) -> None:
+        """Keep the line live for the holder of a drop box, with the Tools of its newest file."""
+        self._hold(connection_id, fence)
+        self._advertise(connection_id, descriptors)
+
     async def _release(self, connection_id: str, operation: dict) -> dict:
-        fence = self._fence(connection_id)
+        fence = self.fence(connection_id)
         if fence == Fence(None, operation["workerGeneration"] + 1):
             return {"accepted": True}           # released before; the answer was lost
         admit_holder(fence, live=True, worker_id=operation["workerId"], generation=operation["workerGeneration"])
@@ -222,7 +264,7 @@ class WorkerLine:
 
     def supersede(self, connection_id: str, why: str) -> None:
         """Mark the calls that an older generation claimed; whether they took effect is not known."""
-        generation = self._fence(connection_id).generation
+        generation = self.fence(connection_id).generation
         for agent_id, state in self.authority.agents.items():
             for operation in state.operations.superseded(connection_id, generation):
                 reason = f"The call was claimed, and {why}; whether it took effect is not known."
@@ -234,7 +276,7 @@ class WorkerLine:
         self.supersede(connection_id, why)
 
     def _check_holder(self, connection_id: str, operation: dict) -> None:
-        admit_holder(self._fence(connection_id), live=self._is_live(connection_id), worker_id=operation["workerId"],
+        admit_holder(self.fence(connection_id), live=self._is_live(connection_id), worker_id=operation["workerId"],
                      generation=operation["workerGeneration"])
 
     def _hold(self, connection_id: str, fence: Fence) -> None:
@@ -248,7 +290,7 @@ class WorkerLine:
 
     def _extend(self, connection_id: str) -> dict:
         """Start the window anew and return the lease record that says so."""
-        fence = self._fence(connection_id)
+        fence = self.fence(connection_id)
         self._hold(connection_id, fence)
         self._watch(connection_id)
         return self._policy.lease(fence, now_s=self.authority.clock.wall_s()).wire()
@@ -268,7 +310,7 @@ class WorkerLine:
         before = self._timers.pop(connection_id, None)
         if before is not None:
             before.cancel()
-        left_s = self.lease_left_s(connection_id) + 0.05
+        left_s = self._left_s(connection_id) + 0.05
         loop = asyncio.get_running_loop()
         self._timers[connection_id] = loop.call_later(left_s, self.authority.touched, connection_id)
 
@@ -285,7 +327,7 @@ class WorkerLine:
         """A fence that never became durable took its hold with it."""
         for connection_id in list(self._held):
             known = self.authority.registry.connections.get(connection_id)
-            if known is None or self._held[connection_id].fence != self._fence(connection_id):
+            if known is None or self._held[connection_id].fence != self.fence(connection_id):
                 self.drop(connection_id)
 
     def close(self) -> None:

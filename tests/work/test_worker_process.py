@@ -257,6 +257,6 @@ def test_a_program_that_reads_every_process_finds_no_secret_of_ours(scripted, wo
     assert sorted(name for name in json.loads(seen["mine"]) if name.startswith("RULITH_")) == ["RULITH_EXECUTION_KEY", "RULITH_INVOCATION_ID"]
 
 
-@pytest.mark.parametrize("words, said", [(["--dropbox", "d"], "--dropbox"), (["serve"], "serve")])
+@pytest.mark.parametrize("words, said", [(["--dropbox"], "--dropbox"), (["serve"], "serve"), (["--once"], "--dropbox DIR"), (["--dropbox=d", "x"], "'x'"), (["--dropbox="], "--dropbox=")])
 def test_a_word_it_does_not_know_ends_with_2(words, said, capsys):
     assert main(words) == 2 and said in capsys.readouterr().err

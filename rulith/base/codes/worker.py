@@ -42,6 +42,22 @@ CODES: dict[str, tuple[str, str]] = {
     "path_refused": ("The path {path!r} of {where} is refused: {problem}.", "Name a file below the Source's folder with plain names and slashes."),
     "source_root_refused": ("The folder of Source {source!r} is refused: {problem}.", "Bind a folder that holds only what the Agent may see."),
     "source_unusable": ("Source {source!r} cannot be used: {problem}.", "Correct its entry in the Source vault of the Worker's machine, or its address in the Console."),
+    # Drop boxes, both ends
+    "dropbox_missing": ("The drop box {folder} is not there, or is no folder.", "Bring the stick or share back under that name, or name another folder."),
+    "dropbox_folder_refused": ("The folder {folder} cannot be used as a drop box: {problem}.", "Empty it, or name another folder; nothing in it was believed."),
+    "dropbox_file_unreadable": ("It is no drop-box file: {problem}.", "Copy it again; an older one is used meanwhile."),
+    "dropbox_file_signature": ("Its signature is not made with this Connection's key.", "Copy it again, or set the Connection's current key on both sides."),
+    "dropbox_file_passed_over": ("The file {name} in the drop box is passed over. {problem}", "Copy it again; the newest good one is used meanwhile."),
+    "dropbox_file_old": ("The newest file in the drop box is number {sequence}, and number {seen} was here before.", "Bring the newer files; an old one changes nothing."),
+    "dropbox_too_late": ("The call was to be started before {moment}, and that has passed.", "Nothing ran. Apply the Action again if it is still wanted."),
+    "dropbox_journal_held": ("The journal {folder} is in use by another Worker (pid {pid}).", "Stop that one; one Worker at a time serves a Connection."),
+    "dropbox_journal_unreadable": ("The journal file {file} does not say what this Worker has run.", "Look at what was under way, then move the journal's folder away: the Worker starts as another instance."),
+    "dropbox_journal_moved": (
+        "The journal {folder} is a copy or was restored, so it cannot say what has run since. This Worker is another instance now.",
+        "Isolate the Connection in the Console and settle what was under way; then this one takes the line.",
+    ),
+    "dropbox_key_missing": ("The gateway's secrets hold no key of Connection {connection}.", "Replace the Connection's key in the Console."),
+    "dropbox_connection": ("{name} is no Connection that a drop box could serve; there is: {known}.", "Say --dropbox CONNECTION=DIR with one of them."),
     # Running
     "workspace_refused": ("{problem}.", "Choose another path below the Source's folder."),
 }

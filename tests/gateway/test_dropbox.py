@@ -1,0 +1,617 @@
+"""A Worker that no network reaches: the hop over a folder. The duties are the hop's own (§§3-7, 9) and docs/worker.md's.
+
+At most one execution of each call is read off the adapters' own log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+
+import pytest
+
+from rulith.base.errors import Refused
+from rulith.board.operations import CLAIMED, DONE, FAILED, NEEDS_PERSON
+from tests.gateway.air import AirWorker, Killed, ManualClock, payload
+from tests.gateway.conftest import ORDER, action_call
+
+BY = {"kind": "person", "by": "owner", "signInAgeS": 1}
+JOB = ("read_input", "write_output", "verify_output")
+
+
+async def turns(world, count=2):
+    """The gateway's end looks into the box, as its own loop does; what it was refused is returned."""
+    codes = []
+    for _ in range(count):
+        for box in world.gateway.boxes:
+            try:
+                await box.turn()
+            except Refused as refused:
+                codes.append(refused.code)
+    return codes
+
+
+def calls(world):
+    (state,) = world.gateway.authority.agents.values()
+    return [each for each in state.operations.operations.values() if each.invocation]
+
+
+def states(world):
+    return [each.state for each in calls(world)]
+
+
+def owner_of(world):
+    """A person with a passphrase, and what such a person may do about calls."""
+    record = {"n": 1, "r": 8, "p": 1, "salt": "00" * 16, "hash": "00" * 32}
+    world.gateway.authority.command_registry({"kind": "set_passphrase", "record": record, "authority": {"kind": "setup_code"}})
+    return world.gateway.console._people
+
+
+def at_rest(world):
+    """The boxes are looked into when a story says so."""
+    for task in world.gateway._carrying:
+        task.cancel()
+
+
+async def ask(world, host, root, action="read_input"):
+    """Apply an Action, once the last outcome was heard; the gateway's end then puts it into the box."""
+    await host.call("QueryBoard")
+    await asyncio.wait_for(host.call("ApplyAction", action_call(action, root)), 30)
+    return await turns(world)
+
+
+@pytest.fixture
+def air(play, tmp_path):
+    """Run story(world, worker, host, root) over a drop box at tmp/stick; the Worker has the line and the Case is open."""
+    box = tmp_path / "stick"
+    box.mkdir()
+
+    def run(story, **settings):
+        async def whole(world):
+            at_rest(world)
+            (world.profile.workspace / "runtime" / "input.json").write_text(json.dumps(ORDER))
+            worker = AirWorker(world, box, tmp_path / "air")
+            await worker.round()
+            await turns(world)
+            host = world.host()
+            await host.initialize()
+            root = (await world.open_case(host))["root"]
+            await story(world, worker, host, root)
+
+        play(whole, dropboxes={"": str(box)}, holdMs=50, **settings)
+
+    return run
+
+
+# -- the job ---------------------------------------------------------------------------
+
+
+def test_a_case_is_done_over_a_folder(air):
+    async def story(world, worker, host, root):
+        for action in JOB:
+            await ask(world, host, root, action)
+            assert states(world)[-1] == CLAIMED          # the claim is durable before the file is written
+            await worker.round()
+            await turns(world)
+        assert states(world) == [DONE, DONE, DONE]
+        assert len(worker.ran) == len(set(worker.ran)) == 3
+        assert world.gateway.line.line(worker.connection)["state"] == "online"
+        await worker.round()
+        await turns(world)
+        assert payload(worker.receipts_files()[-1])["reports"] == []         # answered and done with
+        assert len(worker.work_files()) <= 4 and len(worker.receipts_files()) <= 4
+
+    air(story)
+
+
+def test_both_ends_fall_silent_when_there_is_nothing_to_say(air):
+    async def story(world, worker, host, root):
+        await ask(world, host, root)
+        running = worker.open()
+        for _ in range(3):
+            await running._round()
+            await turns(world)
+        before = [each.name for each in (*worker.work_files(), *worker.receipts_files())]
+        for _ in range(5):
+            await running._round()
+            await turns(world)
+        assert [each.name for each in (*worker.work_files(), *worker.receipts_files())] == before
+        worker.close()
+
+    air(story)
+
+
+# -- what travels ----------------------------------------------------------------------
+
+
+def test_a_batch_that_comes_back_or_comes_late_changes_nothing(air, tmp_path):
+    async def story(world, worker, host, root):
+        old = tmp_path / "old"
+        for action in JOB[:2]:
+            await ask(world, host, root, action)
+            shutil.copytree(worker.box, old / action)
+            await worker.round()
+            await turns(world)
+        shutil.copytree(worker.box, old / "last")
+        for kept in ("write_output", "read_input", "last", "read_input"):
+            shutil.rmtree(worker.box / worker.connection)
+            shutil.copytree(old / kept / worker.connection, worker.box / worker.connection)
+            await worker.round()
+            await turns(world)
+        assert len(worker.ran) == 2 and states(world) == [DONE, DONE]
+        assert "dropbox_file_old" in worker.codes()
+        await ask(world, host, root, "verify_output")
+        await worker.round()
+        await turns(world)
+        assert states(world) == [DONE, DONE, DONE] and len(worker.ran) == 3
+
+    air(story)
+
+
+def test_an_emptied_box_is_filled_again_by_both_ends(air):
+    async def story(world, worker, host, root):
+        await ask(world, host, root)
+        running = worker.open()
+        for lost in range(3):
+            shutil.rmtree(worker.box / worker.connection)
+            await turns(world)
+            await running._round()
+        shutil.rmtree(worker.box / worker.connection)
+        await running._round()
+        await turns(world)
+        assert states(world) == [DONE] and len(worker.ran) == 1
+        worker.close()
+
+    air(story)
+
+
+def test_a_torn_copy_is_passed_over_for_the_last_good_one(air):
+    async def story(world, worker, host, root):
+        await ask(world, host, root)
+        good = worker.work_files()[-1]
+        for number, torn in enumerate((b"", good.read_bytes()[:-1], good.read_bytes()[:60], good.read_bytes() + b" ", good.read_bytes()), 50):
+            (good.parent / f"{number:016d}.work").write_bytes(torn)          # the last one is whole, and another number's
+        await worker.round()
+        assert len(worker.ran) == 1 and "dropbox_file_passed_over" in worker.codes()
+        newest = worker.receipts_files()[-1]
+        (newest.parent / newest.name.replace("000000.", "000000.").replace(newest.name.split(".")[1], f"{99:016d}")).write_bytes(newest.read_bytes()[:100])
+        await turns(world)
+        assert states(world) == [DONE]
+        await ask(world, host, root, "write_output")     # numbered above whatever lies there
+        await worker.round()
+        await turns(world)
+        assert states(world) == [DONE, DONE]
+
+    air(story)
+
+
+@pytest.mark.parametrize("hostile", ["reflected", "forged", "link", "pipe", "huge", "folder", "deep"])
+def test_what_others_put_into_the_box_is_not_believed(air, hostile, tmp_path):
+    async def story(world, worker, host, root):
+        await ask(world, host, root)
+        into, good = worker.work_files()[-1].parent, worker.work_files()[-1].read_bytes()
+        name = into / f"{10**15:016d}.work"
+        if hostile == "reflected":
+            name.write_bytes(worker.receipts_files()[-1].read_bytes())
+        elif hostile == "forged":
+            head, body = good.split(b"\n", 1)
+            name.write_bytes(head + b"\n" + body.replace(b'"rows":[', b'"rows":[ '))
+        elif hostile == "link":
+            os.symlink("/etc/hostname", name)
+        elif hostile == "pipe":
+            os.mkfifo(name)
+        elif hostile == "huge":
+            with open(name, "wb") as file:
+                file.truncate(2**30)
+        elif hostile == "folder":
+            name.mkdir()
+        else:
+            name.write_bytes(good.split(b"\n")[0] + b"\n" + b"[" * 100_000)
+        await worker.round()
+        await turns(world)
+        assert states(world) == [DONE] and len(worker.ran) == 1
+
+    air(story)
+
+
+def test_a_box_full_of_names_or_made_of_links_is_refused_and_said(air, tmp_path):
+    async def story(world, worker, host, root):
+        await ask(world, host, root)
+        folder = worker.work_files()[-1].parent
+        for number in range(1_001):
+            (folder / f"x{number}").touch()
+        await worker.round()
+        assert worker.ran == [] and "dropbox_folder_refused" in worker.codes()
+        shutil.rmtree(folder)
+        (tmp_path / "elsewhere").mkdir()
+        os.symlink(tmp_path / "elsewhere", folder)
+        assert "dropbox_folder_refused" in await turns(world) and not list((tmp_path / "elsewhere").iterdir())
+        folder.unlink()
+        await turns(world)
+        await worker.round()
+        assert len(worker.ran) == 1
+
+    air(story)
+
+
+def test_a_box_that_is_gone_is_waited_for(air, tmp_path):
+    async def story(world, worker, host, root):
+        os.rename(worker.box, tmp_path / "pulled")
+        assert "dropbox_missing" in await ask(world, host, root)
+        await worker.round()
+        assert "dropbox_missing" in worker.codes()
+        os.rename(tmp_path / "pulled", worker.box)
+        await turns(world)
+        await worker.round()
+        await turns(world)
+        assert states(world) == [DONE]
+
+    air(story)
+
+
+def test_another_key_reads_nothing(air):
+    async def story(world, worker, host, root):
+        await ask(world, host, root)
+        worker.key = "rlt_key_of_somebody_else"
+        await worker.round()
+        assert worker.ran == [] and "dropbox_file_passed_over" in worker.codes()
+        assert any("signature" in str(facts.get("reason")) for _, facts in worker.told)
+
+    air(story)
+
+
+# -- the fence -------------------------------------------------------------------------
+
+
+def test_two_workers_on_one_folder_run_each_call_once(air, tmp_path):
+    async def story(world, first, host, root):
+        second = AirWorker(world, first.box, tmp_path / "second")
+        await second.round()
+        assert "worker_lease_held" in await turns(world)
+        await ask(world, host, root)
+        await second.round()
+        assert second.ran == [] and "worker_lease_held" in second.codes()
+        await first.round()
+        await turns(world)
+        assert states(world) == [DONE] and len(first.ran) == 1 and second.ran == []
+
+    air(story)
+
+
+def test_one_journal_serves_one_worker(air):
+    async def story(world, worker, host, root):
+        worker.open()
+        with pytest.raises(Refused) as caught:
+            AirWorker(world, worker.box, worker.home).open()
+        assert caught.value.code == "dropbox_journal_held"
+        worker.close()
+
+    air(story)
+
+
+def test_a_worker_on_the_network_does_not_take_the_line_of_a_drop_box(air):
+    async def story(world, worker, host, root):
+        await ask(world, host, root)
+        online = world.worker()
+        assert (await online.poll())["errorCode"] == "worker_lease_held"
+        world.gateway.line._held.clear()                     # however long nobody looked
+        assert (await online.poll())["errorCode"] == "worker_lease_held"
+        await worker.round()
+        await turns(world)
+        assert states(world) == [DONE]
+
+    air(story)
+
+
+def test_a_line_is_isolated_only_once_nothing_that_is_out_may_start(air, tmp_path):
+    async def story(world, first, host, root):
+        people = owner_of(world)
+        await ask(world, host, root)
+        with pytest.raises(Refused) as caught:
+            people.isolate(first.connection, BY)
+        assert caught.value.code == "worker_not_isolated"
+        clock = ManualClock(first.clock.wall_s() + 10_000)
+        world.gateway.authority.clock = clock                # past startBefore and what the clocks may differ
+        people.isolate(first.connection, BY)
+        await world.gateway.authority.settled()
+        assert states(world) == [NEEDS_PERSON]
+        second = AirWorker(world, first.box, tmp_path / "second", clock=clock)
+        await second.round()
+        await turns(world)
+        await second.round()
+        assert second.ran == []                              # a person settles it; nobody else runs it
+        first.clock = clock
+        await first.round()
+        assert first.ran == []                               # it learned of the isolation, or that it is too late
+        await turns(world)
+        assert states(world) == [NEEDS_PERSON]
+
+    air(story, dropboxWindowMs=60_000)
+
+
+def test_a_receipt_after_the_isolation_is_fenced_and_moves_nothing(air):
+    async def story(world, worker, host, root):
+        people = owner_of(world)
+        await ask(world, host, root)
+        await worker.round()                                 # ran; the stick is still on its way
+        world.gateway.authority.clock = ManualClock(worker.clock.wall_s() + 10_000)
+        people.isolate(worker.connection, BY)
+        await turns(world)
+        assert states(world) == [NEEDS_PERSON]
+        await worker.round()
+        assert "worker_fenced" in worker.codes()
+        await turns(world)
+        await worker.round()
+        assert len(worker.ran) == 1 and world.gateway.line.line(worker.connection)["state"] == "online"      # under the next generation
+        assert payload(worker.work_files()[-1])["workerGeneration"] == 3
+
+    air(story, dropboxWindowMs=60_000)
+
+
+@pytest.mark.parametrize("set_back", [False, True])
+def test_a_call_that_may_not_start_any_more_is_reported_as_not_run(air, set_back):
+    async def story(world, worker, host, root):
+        now = worker.clock.wall_s()
+        worker.clock = ManualClock(now + 100)
+        await ask(world, host, root)
+        if set_back:                                         # it has seen the later time once; setting it back does not help
+            worker.open().run
+            worker.journal.box.now_s(now + 100)
+            worker.journal.keep_state(worker.journal.box)
+            worker.close()
+            worker.clock = ManualClock(now - 10_000)
+        await worker.round()
+        assert worker.ran == [] and "dropbox_too_late" in worker.codes()
+        await turns(world)
+        assert states(world) == [FAILED] and "dropbox_too_late" in calls(world)[0].summary
+
+    air(story, dropboxWindowMs=60_000)
+
+
+@pytest.mark.parametrize("how", ["copied", "restored"])
+def test_a_journal_that_is_not_where_it_was_written_is_not_believed(air, tmp_path, how):
+    """A memory that was copied or brought back from a backup does not know what has run since."""
+    async def story(world, worker, host, root):
+        shutil.copytree(worker.home, tmp_path / "backup")
+        await ask(world, host, root)
+        await worker.round()
+        if how == "restored":
+            os.rename(worker.home, tmp_path / "lost")
+            shutil.copytree(tmp_path / "backup", worker.home)
+            other = worker
+        else:
+            other = AirWorker(world, worker.box, tmp_path / "backup")
+        before = len(worker.ran)
+        await other.round()
+        assert len(worker.ran) == before == 1 and (other is worker or other.ran == [])
+        assert "dropbox_journal_moved" in other.codes()
+        await turns(world)
+        assert states(world) == [DONE]                       # what the first one said is still there
+
+    air(story)
+
+
+# -- dying and full disks --------------------------------------------------------------
+
+
+class Steps:
+    """Every durable step of the Worker's end, counted; dies at one of them, before or after it took place."""
+
+    def __init__(self, monkeypatch, targets):
+        self.count, self.die_at, self.after, self.on = 0, None, False, False
+        for owner, name in targets:
+            monkeypatch.setattr(owner, name, self.wrapped(getattr(owner, name)))
+
+    def wrapped(self, real):
+        def step(*args, **named):
+            self.count += self.on
+            dies = self.on and self.count == self.die_at
+            if dies and not self.after:
+                raise Killed
+            found = real(*args, **named)
+            if dies:
+                raise Killed
+            return found
+
+        return step
+
+
+def worker_steps(monkeypatch):
+    from rulith.disk import dropfolder
+    from rulith.work import box_journal, dropbox
+    return Steps(monkeypatch, [(box_journal.Journal, "keep"), (box_journal.Journal, "keep_state"), (dropfolder.DropFolder, "write"),
+                               (dropbox, "write_receipt")])
+
+
+@pytest.mark.parametrize("die_at", range(1, 13))
+@pytest.mark.parametrize("after", [False, True])
+def test_a_worker_killed_at_any_step_leaves_one_execution_and_an_end(air, monkeypatch, die_at, after):
+    async def story(world, worker, host, root):
+        steps = worker_steps(monkeypatch)
+        steps.die_at, steps.after = die_at, after
+        await ask(world, host, root, "read_input")
+        killed = 0
+        for _ in range(5):
+            steps.on = True
+            try:
+                await worker.round()
+            except Killed:
+                killed += 1
+            steps.on = False
+            await turns(world)
+        assert killed == 1 and len(worker.ran) <= 1
+        (state,) = states(world)
+        assert state in (DONE, NEEDS_PERSON) and (state == DONE) <= (len(worker.ran) == 1)
+        if state == NEEDS_PERSON:
+            assert "execution_interrupted" in calls(world)[0].reason
+
+    air(story)
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("name", ["_keep", "_write", "_next", "_dispatch"])
+def test_a_gateway_killed_at_any_step_leaves_one_execution_and_an_end(air, name, after):
+    async def story(world, worker, host, root):
+        (box,) = world.gateway.boxes
+        real, hit = getattr(box, name), []
+
+        def dying(*args):
+            if not after:
+                hit.append(1)
+                raise Killed
+            found = real(*args)
+            hit.append(1)
+            if asyncio.iscoroutine(found):
+                async def then():
+                    await found
+                    raise Killed
+                return then()
+            raise Killed
+
+        setattr(box, name, dying)
+        await asyncio.wait_for(host.call("ApplyAction", action_call("read_input", root)), 30)
+        await worker.round()
+        for _ in range(3):
+            try:
+                await box.turn()
+            except (Killed, Refused):
+                break
+        assert hit
+        await world.stop()
+        await world.start()
+        at_rest(world)
+        for _ in range(3):
+            await turns(world)
+            await worker.round()
+        await turns(world)
+        assert states(world) == [DONE] and len(worker.ran) == 1
+
+    air(story)
+
+
+def test_the_gateways_own_memory_may_be_lost(air):
+    async def story(world, worker, host, root):
+        await ask(world, host, root)
+        await worker.round()
+        await world.stop()
+        shutil.rmtree(world.home.gateway / "dropbox")
+        await world.start()
+        at_rest(world)
+        await turns(world)
+        assert states(world) == [DONE]
+        host = world.host()
+        await host.initialize()
+        await ask(world, host, root, "write_output")
+        await worker.round()
+        await turns(world)
+        assert states(world) == [DONE, DONE] and len(worker.ran) == 2
+
+    air(story)
+
+
+def test_a_disk_that_cannot_keep_the_journal_starts_nothing(air, monkeypatch):
+    async def story(world, worker, host, root):
+        from rulith.work import box_journal
+        real, full = box_journal.Journal.keep, [True]
+
+        def keep(self, call):
+            if full[0]:
+                raise Refused("disk_full", path="journal")
+            real(self, call)
+
+        monkeypatch.setattr(box_journal.Journal, "keep", keep)
+        await ask(world, host, root)
+        await worker.round()
+        assert worker.ran == [] and "disk_full" in worker.codes()
+        full[0] = False
+        await worker.round()
+        await turns(world)
+        assert len(worker.ran) == 1 and states(world) == [DONE]
+
+    air(story)
+
+
+def test_a_full_box_is_written_to_again(air, monkeypatch):
+    async def story(world, worker, host, root):
+        from rulith.disk import dropfolder
+        real, full = dropfolder.DropFolder.write, [True]
+
+        def write(self, name, content):
+            if full[0]:
+                raise Refused("disk_full", path=name)
+            real(self, name, content)
+
+        await ask(world, host, root)
+        monkeypatch.setattr(dropfolder.DropFolder, "write", write)
+        running = worker.open()
+        await running._round()
+        await running._round()
+        assert len(worker.ran) == 1 and worker.codes().count("disk_full") == 1
+        full[0] = False
+        await running._round()
+        await turns(world)
+        assert states(world) == [DONE] and len(worker.ran) == 1
+        worker.close()
+
+    air(story)
+
+
+# -- what is reported ------------------------------------------------------------------
+
+
+def test_a_call_that_may_not_run_here_fails_with_the_reason(air):
+    async def story(world, worker, host, root):
+        await ask(world, host, root)
+        (world.profile.workspace / "adapters" / "read_input.py").unlink()
+        await worker.round()
+        await turns(world)
+        assert worker.ran == [] and states(world) == [FAILED]
+        assert "not_run: adapter_refused" in calls(world)[0].summary
+
+    air(story)
+
+
+@pytest.mark.parametrize("action, state, said", [
+    ("read_input", FAILED, "result_not_recorded: ingest_rejected"), ("write_output", NEEDS_PERSON, "its receipt was refused"),
+])
+def test_a_success_the_board_will_not_take_is_told_once_more_as_what_it_is(air, action, state, said):
+    async def story(world, worker, host, root):
+        if action != "read_input":
+            await ask(world, host, root)
+            await worker.round()
+            await turns(world)
+
+        class Lying:
+            def __init__(self, runnable):
+                self.runnable = runnable
+
+            async def run(self):
+                from rulith.adapters.outcomes import Executed
+                outcome = await self.runnable.run()
+                return Executed(outcome.text.replace("calc-001", "calc-666"))
+
+        worker.wrap = lambda runnable, call: Lying(runnable)
+        await ask(world, host, root, action)
+        for _ in range(3):
+            await worker.round()
+            await turns(world)
+        last = calls(world)[-1]
+        assert last.state == state and said in last.summary + last.reason
+        assert "ingest_rejected" in worker.codes() and len(worker.ran) == len(set(worker.ran))
+
+    air(story)
+
+
+def test_a_box_for_a_connection_that_is_none_is_refused_by_name(play, tmp_path):
+    with pytest.raises(Refused) as caught:
+        play(lambda world: None, dropboxes={"conn_nobody": str(tmp_path)})
+    assert caught.value.code == "dropbox_connection"
+
+
+@pytest.mark.parametrize("settings", [{"dropboxes": []}, {"dropboxes": {"": "relative"}}, {"dropboxes": {"": 1}}, {"dropboxWindowMs": 0}])
+def test_settings_of_a_box_that_make_no_sense_are_refused(play, settings):
+    with pytest.raises(Refused) as caught:
+        play(lambda world: None, **settings)
+    assert caught.value.code == "settings_malformed"
