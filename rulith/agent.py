@@ -22,6 +22,7 @@ from rulith.runtime.events import TerminalLines, nobody
 from rulith.runtime.options import USAGE, Options, parse
 from rulith.runtime.outcome import COMPLETED, INTERRUPTED, TERMINATED, RunResult, failed
 from rulith.runtime.run import AgentRun, Told, is_chat, run_to_end, serve_to_end, serves
+from rulith.runtime.summary import OF_A_JOB, summary
 
 
 def main(argv: Sequence[str]) -> int:
@@ -58,9 +59,9 @@ def _tell(result: RunResult, options: Options) -> int:
     emit("end", **document)
     if options.as_json:
         print(json.dumps(document, ensure_ascii=False), flush=True)
-    elif result.exit == 0:
-        text = result.facts.get("text")
-        print(f"{text}\n{result.message}" if text else result.message, flush=True)
+    elif result.exit in OF_A_JOB and result.outcome != "error":
+        print(summary(result), flush=True)
+        return result.exit
     if result.exit != 0 or options.as_json and not options.quiet:
         print(result.message, file=sys.stderr, flush=True)
     return result.exit
@@ -94,7 +95,7 @@ async def _serve(options: Options, settings: Settings) -> RunResult:
     """Take tasks until a signal, or until the parent says so or is gone."""
     run = AgentRun(options, settings, _told(options, settings), clock=SystemClock())
     ended_by: list[int] = []
-    work = asyncio.ensure_future(serve_to_end(run, lambda address: print(f"Serving: {address}", file=sys.stderr, flush=True)))
+    work = asyncio.ensure_future(serve_to_end(run, _no_address if settings.attached else _show_address))
 
     def end(status: int) -> None:
         ended_by.append(status)
@@ -114,6 +115,14 @@ async def _serve(options: Options, settings: Settings) -> RunResult:
     for label in run.unread_labels():
         print(f"Outcome not read: {label}", file=sys.stderr)
     return result
+
+
+def _show_address(address: str) -> None:
+    print(f"Serving: {address}", file=sys.stderr, flush=True)
+
+
+def _no_address(address: str) -> None:
+    """A parent chose the address and its key."""
 
 
 def _on_signals(end) -> None:
