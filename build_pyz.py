@@ -69,7 +69,7 @@ LIBRARIES = {"http": "h11 wsproto", "roots": "certifi", "signing": "ecdsa six.py
 OTHER_LIBRARIES = "secrets"            # keyring, jeepney and what they stand on
 PLAIN = re.compile(r"LICENSE|__main__\.py|rulith/base/importer\.py|rulith/examples/.+")  # what runs first, and what people copy
 
-SHIPPED_SUFFIXES = {".py", ".json", ".html", ".css", ".js", ".svg", ".png", ".ico", ".txt", ".md", ".webmanifest"}
+SHIPPED_SUFFIXES = {".py", ".json", ".html", ".css", ".js", ".svg", ".png", ".ico", ".txt", ".md", ".webmanifest", ".sh", ".service", ".timer", ".xml"}
 SHIPPED_PROTOCOL = (*generate.BUNDLES, "codes.json", "board-words.json", "capability.schema.json",
                     "constitution.schema.json", "examples")
 _SKIPPED_IN_WHEELS = re.compile(r"(^|/)tests?/|/test_[^/]*\.py$|\.pyi$|/py\.typed$|\.dist-info/(RECORD|WHEEL|top_level\.txt)$")

@@ -46,7 +46,7 @@ def shown_commands() -> dict[str, str]:
     # Windows takes \" inside quotes as a quote and any other backslash as itself.
     windows = re.sub(r'\\(?!")', r"\\\\", task.findtext(".//t:Arguments", namespaces=space))
     readme = (HERE / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
-    cron = next(line for line in (HERE / "crontab").read_text(encoding="utf-8").splitlines() if line.startswith("# 15 3"))
+    cron = next(line for line in (HERE / "crontab.txt").read_text(encoding="utf-8").splitlines() if line.startswith("# 15 3"))
     return {"systemd": unit("rulith-nightly.service")["Service"]["ExecStart"], "windows": windows,
             "readme": next(line for line in readme.splitlines() if "--budget" in line), "cron": cron.partition("* * *")[2]}
 
