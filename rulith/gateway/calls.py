@@ -21,6 +21,7 @@ from rulith.board.operations import DONE, NEEDS_PERSON, REFUSED, WAITING, Operat
 from rulith.board.profiles import Profile
 from rulith.board.shapes import BoardPlan, ExternalPlan
 from rulith.board.views import View
+from rulith.gateway.artifacts import ArtifactDesk
 from rulith.gateway.authority import AgentState, Authority
 from rulith.gateway.receipts import TerminalReceipts
 from rulith.wire.contract import wire_code
@@ -40,11 +41,12 @@ class ToolCalls:
     hold_s                         how long a call is held before it is answered as running
     """
 
-    def __init__(self, authority: Authority, receipts: TerminalReceipts, *, names: tuple[str, ...],
+    def __init__(self, authority: Authority, receipts: TerminalReceipts, artifacts: ArtifactDesk, *, names: tuple[str, ...],
                  check_input: Callable[[str, object], None], hold_s: float) -> None:
         self.authority = authority
         self.names = names
         self._receipts = receipts
+        self._artifacts = artifacts
         self._check_input = check_input
         self._hold_s = hold_s
         self._affected: dict[tuple[str, int], list[str]] = {}     # of outcomes not yet answered
@@ -146,7 +148,7 @@ class ToolCalls:
         if answer is None or (answer is call.answer and call.profile == profile):
             return answer
         operations = self._state(session).operations
-        operation = operations.operations.get(call.ordinal) if call.ordinal is not None else None
+        operation = operations.operations.get(call.ordinal) if call.ordinal is not None and call.tool != ARTIFACT_TOOL else None
         if operation is None:
             gone = Refused("result_unavailable", why="what this Agent may see was changed since")
             body = {"accepted": False, "requestExecuted": False, "tool": call.tool, "errorCode": wire_code(gone.code), "teaching": gone.teaching}
@@ -228,7 +230,8 @@ class ToolCalls:
             if refusal is not None:
                 raise refusal
             if tool == ARTIFACT_TOOL:
-                raise Refused("artifact_unavailable", ref=arguments["ref"])
+                self.acknowledge(session)
+                return await self._read_artifact(session, call, arguments, admitted)
         except Refused as refusal:
             self.acknowledge(session)
             return await self.refuse_unexecuted(session, call, tool, refusal)
@@ -236,6 +239,25 @@ class ToolCalls:
             return await self._apply_action(session, call, arguments, admitted)
         command = self._board_command(session, tool, arguments)
         return await self._settle_at_once(session, call, tool, arguments, command, admitted)
+
+    async def _read_artifact(self, session: Session, call: Call, arguments: dict, admitted: Callable[[int], None]) -> dict | None:
+        """Content by reference. The bytes come first and the row says only that they were read: nothing of them is kept."""
+        shown, local, case_ids = await self._artifacts.read(session.agent_id, arguments, call.custodian)
+        await self.authority.free(session.agent_id)
+        if session.replaced:
+            return None
+        self.authority.check_writable()
+        ordinal = self._state(session).operations.last_ordinal + 1
+        settled = {"state": DONE, "result": {"accepted": True, "result": {"ref": shown["ref"]}}, "summary": "The content was read."}
+        self.authority.command_operation(session.agent_id, {"kind": "several", "commands": [
+            {"kind": "admit", "tool": ARTIFACT_TOOL, "label": call_label(ARTIFACT_TOOL, arguments), "session": session.id, "caseIds": list(case_ids),
+             "settled": settled, **_seen_under(self._profile(session))},
+            {"kind": "deliver", "ordinal": ordinal, "session": session.id}]})
+        call.ordinal = ordinal
+        answer = self._answer(session, call, {"accepted": True, "result": shown}, own=ordinal, beside=local)
+        await self.authority.settled()
+        admitted(ordinal)
+        return answer
 
     def _board_command(self, session: Session, tool: str, arguments: dict) -> dict:
         if tool == "OpenCase":
@@ -405,8 +427,8 @@ class ToolCalls:
                                                nodes_max=VIEW_NODES_WRITE_MAX, bytes_max=VIEW_BYTES_WRITE_MAX, first=changed, at=self.authority.now())
 
     def _answer(self, session: Session, call: Call, body: dict, *, own: int | None = None, is_error: bool = False,
-                affected: list[str] | None = None) -> dict:
-        """The result member: one JSON text with the strip, host metadata beside it.
+                affected: list[str] | None = None, beside: dict | None = None) -> dict:
+        """The result member: one JSON text with the strip, host metadata beside it, and `beside` that.
 
         A strip that carries an earlier outcome in full delivers it to this session.
         """
@@ -429,9 +451,9 @@ class ToolCalls:
         result = Written(content=[{"type": "text", "text": text}])
         if is_error:
             result["isError"] = True
-        result["_meta"] = {SURFACE: meta}
+        result["_meta"] = {SURFACE: meta, **(beside or {})}
         result.text = (f'{{"content":[{{"type":"text","text":{quoted(text)}}}]{IS_ERROR if is_error else ""},'
-                       f'"_meta":{{"{SURFACE}":{encode_text(meta)}}}}}')
+                       f'"_meta":{encode_text(result["_meta"])}}}')
         return result
 
     def _state(self, session: Session) -> AgentState:

@@ -23,6 +23,7 @@ from rulith.gateway.calls import ToolCalls
 from rulith.net.loopback import is_foreign_host, is_foreign_page  # noqa: F401  the gateway's other rooms take both from here
 from rulith.net.messages import Request, Response, StreamResponse
 from rulith.wire import jsonrpc
+from rulith.wire.artifacts import CUSTODIAN_HEADER, LOCAL_HEADER, LOCAL_PROTOCOL
 from rulith.wire.mcp_server import (CALLS_KEPT_MAX, CURRENT, METHOD_NOT_FOUND, REFUSED_HERE, SERVED, SURFACE, Call, Rejected, Session, Sessions,
                                     error_body, initialize_result, progress_body, replaced_error, result_body)
 from rulith.wire.mcp_streams import AnswerStream
@@ -189,6 +190,8 @@ class McpSurface:
             gone = Refused("result_unavailable", why=f"the last {CALLS_KEPT_MAX} of a session are kept")
             return _answer(200, session, result_body(message.id, await self.calls.refuse_unexecuted(session, Call(message.id), name, gone)))
         call = known or session.begin(message.id)
+        if known is None and request.headers.get(LOCAL_HEADER) == LOCAL_PROTOCOL:
+            call.custodian = request.headers.get(CUSTODIAN_HEADER) or ""
         run = lambda admitted: self.calls.again(session, call) if known else self.calls.run(  # noqa: E731
             session, call, name, arguments, admitted)
         token = _progress_token(message.params)

@@ -23,6 +23,7 @@ from rulith.disk.home import Home
 from rulith.gateway import console_api, local_api, mcp, metrics, worker_line
 from rulith.gateway.access_api import METHODS as ACCESS_PATHS, AccessApi
 from rulith.gateway.administration import Administration
+from rulith.gateway.artifacts import ArtifactDesk
 from rulith.gateway.authority import Authority
 from rulith.gateway.calls import ToolCalls
 from rulith.gateway.case_acts import CaseActs
@@ -41,6 +42,7 @@ from rulith.gateway.seed import seed, signing_seed
 from rulith.gateway.settings import Settings, read_settings
 from rulith.gateway.signing import Signer
 from rulith.gateway.worker_line import WorkerLine
+from rulith.gateway.worker_materials import MaterialRoutes
 from rulith.gateway.worker_work import WorkerWork
 from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.net.server import Server, serve
@@ -78,15 +80,17 @@ class Gateway:
         self._code = mint_setup_code()
         contract = mcp_contract()
         receipts = TerminalReceipts(authority, signer)
-        self.calls = ToolCalls(authority, receipts, names=contract.tool_names, check_input=check_arguments,
+        desk = ArtifactDesk(authority)
+        self.calls = ToolCalls(authority, receipts, desk, names=contract.tool_names, check_input=check_arguments,
                                hold_s=settings.hold_s)
         self.surface = McpSurface(authority, self.calls, tools=[tool.listing() for tool in contract.tools],
                                   server_info=SERVER_INFO,
                                   required_client={"package": "rulith", "version": VERSION,
                                                    "install": f"rulith.pyz {VERSION}"})
-        work = WorkerWork(authority, settled=self.calls.note_affected)
+        work = WorkerWork(authority, settled=self.calls.note_affected, permits=desk.permissions)
         self.line = WorkerLine(authority, work,
                                lease=settings.lease, poll_hold_s=settings.poll_hold_s)
+        self.line.materials = MaterialRoutes(desk, work, check_holder=self.line.check_holder, fence=self.line.fence)
         people = People(authority, self.calls, self.line)
         self.local = LocalApi(authority, self.calls, self.line, home.gateway)
         administration = Administration(authority, self.line, home, gateway_secrets(home), end_sessions=self.surface.end_sessions)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from rulith.base.errors import Refused, Unknown
@@ -23,10 +23,12 @@ from rulith.gateway.authority import Authority, token_hash
 from rulith.gateway.worker_work import Holder, WorkerWork
 from rulith.net.messages import Request, Response, json_response
 from rulith.wire import worker_hop
+from rulith.wire.artifacts import CLAIM_PATH, DELIVERY_PATH, REGISTER_PATH, RESULT_PATH
 from rulith.wire.lease import Fence, LeasePolicy, admit_holder, admit_poll, release_fence
 from rulith.wire.manifest import read_descriptors
 
 PATH, SOURCES_PATH = "/work", "/work/sources"
+MATERIAL_PATHS = (REGISTER_PATH, DELIVERY_PATH, RESULT_PATH, CLAIM_PATH)
 GATEWAY = {"kind": "gateway"}
 ACTION = "action"
 
@@ -73,6 +75,7 @@ class WorkerLine:
         self._version = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._carried: dict[str, Carried] = {}
+        self.materials = None                # the routes of content that stays at a Worker; set by the service
         authority.live_tools = self.live_tools
         authority.on_refold.append(self._refolded)
         # What leases were out when the last run ended is not known, so each last holder is
@@ -149,15 +152,31 @@ class WorkerLine:
         connection_id, key = found
         if request.path == SOURCES_PATH:
             return self._sources(connection_id) if request.method == "GET" else _method_not_allowed("GET")
+        if request.path in MATERIAL_PATHS and self.materials is not None:
+            return await self._answered(request, lambda: self._material(connection_id, key, request))
         if request.path != PATH:
             return json_response(404, {"accepted": False, "errorCode": "unimplemented",
                                        "teaching": "This path of the Worker hop is not part of this release."})
+        return await self._answered(request, lambda: self._asked(connection_id, key, request))
+
+    async def _asked(self, connection_id: str, key: str, request: Request) -> dict:
+        operation = _operation(request)
+        _check_header_identity(request, operation)
+        return await self._operate(connection_id, key, operation, request)
+
+    async def _material(self, connection_id: str, key: str, request: Request) -> dict:
+        try:
+            return await self.materials.answer(connection_id, key, request)
+        except Refused as refusal:
+            if refusal.code in ("bad_command", "bad_json", "number_out_of_range"):
+                raise Malformed(refusal.teaching) from None
+            raise
+
+    async def _answered(self, request: Request, run: Callable[[], Awaitable[dict]]) -> Response:
         if request.method != "POST":
             return _method_not_allowed("POST")
         try:
-            operation = _operation(request)
-            _check_header_identity(request, operation)
-            answer = await self._operate(connection_id, key, operation, request)
+            answer = await run()
         except Malformed as problem:
             return json_response(400, {"accepted": False, "errorCode": "bad_command", "teaching": str(problem)})
         except Refused as refusal:
@@ -181,7 +200,7 @@ class WorkerLine:
         if kind == "Poll":
             return await self._poll(connection_id, key, operation, request)
         if kind == "RenewLease":
-            self._check_holder(connection_id, operation)
+            self.check_holder(connection_id, operation)
             return {"accepted": True, "lease": self._extend(connection_id)}
         if kind == "ReleaseLease":
             return await self._release(connection_id, operation)
@@ -189,7 +208,7 @@ class WorkerLine:
             raise Refused("unsupported_work", kind=operation["workType"])
         holder = Holder(connection_id, key, operation["workerId"], operation["workerGeneration"])
         if kind == "ClaimWork":
-            self._check_holder(connection_id, operation)
+            self.check_holder(connection_id, operation)
             return await self._work.claim(holder, operation)
         return await self._work.report(holder, operation, self.fence(connection_id))
 
@@ -275,7 +294,7 @@ class WorkerLine:
                                          "generation": fence.generation, "authority": GATEWAY})
         self.supersede(connection_id, why)
 
-    def _check_holder(self, connection_id: str, operation: dict) -> None:
+    def check_holder(self, connection_id: str, operation: dict) -> None:
         admit_holder(self.fence(connection_id), live=self._is_live(connection_id), worker_id=operation["workerId"],
                      generation=operation["workerGeneration"])
 

@@ -170,6 +170,8 @@ def shape_of(tool: str, body: dict) -> str:
         return "heldCallResult"
     if body.get("requestExecuted") is False:
         return "preExecutionRefusal"
+    if tool == "ReadArtifact" and body["accepted"]:
+        return "artifactResult" if "data" in body["result"] else "artifactTicketResult"
     return "acceptedResult" if body["accepted"] else "refusedResult"
 
 
