@@ -67,11 +67,15 @@ class ArtifactDesk:
         said = {"register": row["localRead"] or row["offMachine"], "proxy": row["offMachine"], "localRead": row["localRead"]}
         return {name: GRANTED if value else DENIED for name, value in said.items()}
 
+    def check_permission(self, agent_id: str, source: str, way: str) -> None:
+        """Raises Refused source_material_absent, source_material_denied."""
+        said = self.permissions(agent_id, source)[way]
+        if said != GRANTED:
+            raise Refused("source_material_denied" if said == DENIED else "source_material_absent", source=source)
+
     def _check(self, artifact: Artifact, agent_id: str, way: str) -> None:
         """Raises Refused source_material_absent, source_material_denied."""
-        said = self.permissions(agent_id, artifact.source)[way]
-        if said != GRANTED:
-            raise Refused(f"source_material_{said}", source=artifact.source)
+        self.check_permission(agent_id, artifact.source, way)
 
     def _find(self, agent_id: str, ref: str) -> Artifact:
         """What this Agent may read under `ref` now; what is hidden is refused as if it were not there."""
@@ -98,9 +102,7 @@ class ArtifactDesk:
             raise Refused("worker_fenced")
         agent_id = self.authority.registry.connection(holder.connection_id)["agentId"]
         artifacts, record = self.authority.agents[agent_id].artifacts, operation.plan["sourceRecordId"]
-        said = self.permissions(agent_id, record)["register"]
-        if said != GRANTED:
-            raise Refused(f"source_material_{said}", source=record)
+        self.check_permission(agent_id, record, "register")
         known = artifacts.known(operation.ordinal, body["custodyId"])
         if known is not None:
             same = {**known.registered(), "chunkDigests": known.digests(0, len(body["chunkDigests"]))}
