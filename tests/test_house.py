@@ -40,7 +40,7 @@ NEVER = {
 # power -> the rooms that may use it
 POWERS = {
     "h11": {"net"},
-    "sqlite3": {"store"},
+    "sqlite3": {"store", "adapters"},       # of the adapters, the one for databases
     "subprocess": {"procs"},
     "multiprocessing": {"procs"},
     "time": {"base"},

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from rulith.adapters.db import compile_statement
 from rulith.adapters.http import compile_request
 from rulith.adapters.mcp import compile_tool
 from rulith.adapters.outbound import Outbound
@@ -80,6 +81,8 @@ _COMPILERS: Mapping[str, Callable[[Call, Hands], Runnable]] = {
     "run": lambda call, hands: compile_program(call, hands.territory, hands.ambient, hands.run_timeout_s),
     "workspace": lambda call, hands: compile_look(call, hands.territory),
     "http": lambda call, hands: compile_request(call, hands.outbound),
+    "db-query": lambda call, hands: compile_statement(call, hands.territory, hands.outbound),
+    "db-exec-fenced": lambda call, hands: compile_statement(call, hands.territory, hands.outbound),
     "mcp": lambda call, hands: compile_tool(call, hands.territory, hands.ambient, hands.outbound),
     "material": lambda call, hands: compile_material(call, hands.shelf, hands.territory.root),
 }
