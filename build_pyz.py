@@ -541,7 +541,7 @@ def test_requirements() -> list[str]:
     """The dependencies and the test extra of pyproject.toml, as pip takes them."""
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     lists = re.findall(r"^(?:dependencies|test) = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
-    found = [line for block in lists for line in re.findall(r'^  "(.+)",$', block, re.MULTILINE)]
+    found = [line for block in lists for line in re.findall(r'^  "([^"]+)",(?: *#.*)?$', block, re.MULTILINE)]
     assert len(lists) == 2 and found, "pyproject.toml is not laid out as this expects"
     return found
 
