@@ -184,13 +184,33 @@ def _home(home: Home) -> Iterator[Finding]:
     else:
         open_to = "" if os.name != "posix" or not found.st_mode & 0o055 else "; others can list it, which its secret files do not rest on"
         yield Finding("home", OK, f"{path}, mode {mode}{open_to}")
+    yield from _disk(path, "", "move the home to a local disk (--home, RULITH_HOME)")
+    yield from _elsewhere(home)
+
+
+def _disk(path: Path, where: str, remedy: str) -> Iterator[Finding]:
     remote = _remote_file_system(path)
     if remote:
-        yield Finding("disk", WRONG, f"{path} is on a network file system ({remote}), where a write-ahead log is not safe; "
-                      "move the home to a local disk (--home, RULITH_HOME)")
+        yield Finding("disk", WRONG, f"{path} is on a network file system ({remote}), where a write-ahead log is not safe; {remedy}")
     free = shutil.disk_usage(path).free
     state = OK if free >= FREE_BYTES_MIN else WRONG
-    yield Finding("disk", state, f"{free // 2**20} MiB free" + ("" if state == OK else "; commits fail when it is full"))
+    yield Finding("disk", state, f"{free // 2**20} MiB free{where}" + ("" if state == OK else "; commits fail when it is full"))
+
+
+def _elsewhere(home: Home) -> Iterator[Finding]:
+    """The ledger's own place, where it does not lie in the home."""
+    try:
+        place = home.ledger
+    except Refused as refusal:
+        yield Finding("store", WRONG, refusal.teaching)
+        return
+    if place == home.own_ledger:
+        return
+    if not place.parent.is_dir():
+        yield Finding("store", WRONG, f"the ledger is to be {place}, and its folder is gone; bring its disk back, or see docs/gateway.md, \"The ledger elsewhere\"")
+        return
+    yield Finding("store", OK, f"the ledger is {place}")
+    yield from _disk(place.parent, " where the ledger is", "move its file to a local disk (`rulith gateway --store`)")
 
 
 # --- secrets and profiles --------------------------------------------------------------

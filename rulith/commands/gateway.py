@@ -24,12 +24,13 @@ from rulith.base.errors import Refused
 from rulith.commands.gateway_address import Addresses, listen, read_addresses
 from rulith.commands.gateway_copies import keep_backup, restore_backup
 from rulith.disk.home import Home, find_home
+from rulith.disk.ledger_place import named_home
 from rulith.disk.runfile import read_live, remove_runfile, write_runfile
 from rulith.gateway.service import Gateway, open_gateway
 from rulith.procs.child import Settings, emit, read_settings, watch_parent
 
 EXIT_REFUSED, EXIT_USAGE, EXIT_LEDGER = 1, 2, 4
-WRONG_OPTIONS = ("not_built", "listen_malformed", "listen_needs_tls", "tls_pair_needed", "option_usage", "dropbox_connection")
+WRONG_OPTIONS = ("store_scheme", "listen_malformed", "listen_needs_tls", "tls_pair_needed", "option_usage", "dropbox_connection")
 LEDGER_LOST = ("ledger_damaged", "ledger_missing", "ledger_unfoldable", "backup_unusable")
 CONNECTION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 KEEPING = {"backup": keep_backup, "restore": restore_backup}
@@ -46,28 +47,27 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = _Parser(prog="rulith gateway", add_help=False, allow_abbrev=False)
     parser.add_argument("--home")
     parser.add_argument("--listen")
-    for later in ("--store", "--tls-cert", "--tls-key"):
-        parser.add_argument(later)
+    for name in ("--store", "--tls-cert", "--tls-key"):
+        parser.add_argument(name)
     parser.add_argument("--dropbox", action="append", default=[])
     parser.add_argument("words", nargs="*")
     return parser.parse_args(argv)
 
 
-def _check_built(options: argparse.Namespace) -> None:
+def _check_words(options: argparse.Namespace) -> None:
     if options.words and (len(options.words) != 2 or options.words[0] not in KEEPING):
         problem = f"{options.words[0][:40]!r} is not {' FILE or '.join(KEEPING)} FILE"
         raise Refused("option_usage", verb="gateway", problem=problem)
-    if options.store:
-        raise Refused("not_built", what="--store", instead="The ledger is gateway/ledger.db in the home; choose the home with --home.")
 
 
 def main(argv: Sequence[str]) -> int:
     settings = read_settings()
     options = _options([*argv, *settings.args])
     try:
-        _check_built(options)
+        _check_words(options)
         addresses = read_addresses(options.listen, options.tls_cert, options.tls_key)
         home = find_home(options.home, settings)
+        home = home if options.store is None else named_home(home, options.store)
         if options.words:
             return KEEPING[options.words[0]](home, options.words[1])
         return asyncio.run(_run(home, addresses, settings, _boxes(options.dropbox)))

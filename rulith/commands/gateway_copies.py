@@ -72,7 +72,7 @@ def restore_backup(home: Home, name: str) -> int:
     told = asyncio.run(restore(home, Path(name).absolute(), SystemClock()))
     _say(f"Restored {home.ledger}", f"From     {name}, {told['digest']}", f"Rows     {told['rows']}, the last of {told['until']}")
     if told["kept"]:
-        _say(f"Kept     {home.gateway / told['kept']}, the ledger that stood there")
+        _say(f"Kept     {home.ledger.parent / told['kept']}, the ledger that stood there")
     _say(f"Keys     new ones for {counted(told['connections'], 'Connection')}; no Worker of before can act",
          *(f"         the profile {each} has been given its own" for each in told["profiles"]),
          "         a Worker elsewhere gets its key in the Console: Connections, new key")

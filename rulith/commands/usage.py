@@ -56,7 +56,7 @@ Serves one Connection: polls the gateway, runs the Tools of the Manifest, report
 Exit: 0 normal stop, 2 configuration, 3 credential rejected, 1 error.
 """),
     "gateway": ("run the authority by itself", """rulith gateway [--home DIR] [--listen HOST:PORT] [--tls-cert FILE --tls-key FILE]
-               [--dropbox [CONNECTION=]DIR]... [backup FILE | restore FILE]
+               [--dropbox [CONNECTION=]DIR]... [--store sqlite:PATH] [backup FILE | restore FILE]
 
 Serves the Agent surface at /mcp, the Worker line at /work and the Console at /console/.
 `start` runs one by itself; this is for a gateway that stands alone.
@@ -64,6 +64,7 @@ Serves the Agent surface at /mcp, the Worker line at /work and the Console at /c
   --listen HOST:PORT   the loopback address; with a certificate, the one served over TLS
                        beside it, for Agents, Workers and browsers elsewhere
   --tls-cert FILE, --tls-key FILE   PEM, needed off loopback
+  --store sqlite:PATH  where the ledger is, if not in the home; the home remembers it
   --dropbox [CONNECTION=]DIR   serve that Connection's Worker over a folder too
 
   backup FILE    copy the ledger to the new FILE, whether a gateway runs or not

@@ -13,14 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rulith.base.errors import Refused
-from rulith.disk.atomic import IS_POSIX, make_folder
+from rulith.disk.atomic import IS_POSIX, make_folder, read_json
 
+KEPT_PLACE = "rulith-store/1"
 
 @dataclass(frozen=True)
 class Home:
-    """A home at an absolute path. Naming a place makes nothing; `prepare` makes the folders."""
+    """A home at an absolute path, and its ledger. Naming a place makes nothing; `prepare` makes the folders."""
 
     path: Path
+    store: Path | None = None        # the ledger's file, where the command line names one
 
     @property
     def workbench(self) -> Path:
@@ -44,8 +46,32 @@ class Home:
         return self.path / "gateway"
 
     @property
-    def ledger(self) -> Path:
+    def own_ledger(self) -> Path:
+        """Where the ledger is unless it was put elsewhere."""
         return self.gateway / "ledger.db"
+
+    @property
+    def kept_store(self) -> Path:
+        """Says where the ledger was put."""
+        return self.gateway / "store.json"
+
+    @property
+    def ledger(self) -> Path:
+        """The ledger's file. Raises Refused store_place_unreadable."""
+        return self.store or self._kept_place() or self.own_ledger
+
+    def _kept_place(self) -> Path | None:
+        if not os.path.lexists(self.kept_store):
+            return None
+        try:
+            found = read_json(self.kept_store)
+        except Refused:
+            found = None
+        store = found.get("store") if isinstance(found, dict) and found.get("format") == KEPT_PLACE else None
+        scheme, _, name = store.partition(":") if isinstance(store, str) else ("", "", "")
+        if scheme != "sqlite" or not os.path.isabs(name):
+            raise Refused("store_place_unreadable", path=str(self.kept_store))
+        return Path(name)
 
     @property
     def genesis_mark(self) -> Path:

@@ -25,6 +25,7 @@ from rulith.board.operations import RESTORABLE
 from rulith.board.registry import Registry
 from rulith.disk.atomic import sync_folder, write_refusal
 from rulith.disk.home import Home
+from rulith.disk.ledger_place import keep_place
 from rulith.disk.locks import KernelLock
 from rulith.disk.profiles import Profile, agent_secrets, device_secrets, list_profiles, worker_secrets
 from rulith.disk.runfile import read_live
@@ -107,7 +108,7 @@ async def restore(home: Home, backup: Path, clock: Clock) -> dict:
         raise Refused("gateway_running", home=home.path, pid=running["pid"], url=running.get("url", "unknown address"))
     home.prepare()
     present = _generations(home, clock)
-    staging = home.gateway / f"restore-{mint('', 16)}"
+    staging = home.ledger.parent / f"restore-{mint('', 16)}"
     lock = KernelLock(home.ledger.with_name(home.ledger.name + ".lock"))
     if not lock.take():
         raise Refused("ledger_in_use", path=str(home.ledger), pid=lock.holder_pid() or "unknown")
@@ -117,6 +118,7 @@ async def restore(home: Home, backup: Path, clock: Clock) -> dict:
         secrets = _Secrets(home)
         told = _renew(Ledger.open(staging / "ledger.db", clock), clock, present, secrets, digest)
         kept = _swap(staging / "ledger.db", home.ledger, stamp(clock.wall_s()))
+        keep_place(home)
         secrets.keep()
         finish(home)
     except OSError as problem:

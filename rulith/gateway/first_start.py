@@ -74,7 +74,13 @@ def check_unused(home: Home, state: str) -> None:
     if mark is not None:
         found.append("its first start was completed")
     if found:
-        raise Refused("ledger_missing", home=str(home.path), found="; ".join(found), state=state)
+        raise Refused("ledger_missing", home=str(home.path), ledger=str(home.ledger), found="; ".join(found), state=state)
+
+
+def check_own(home: Home) -> None:
+    """Raises Refused store_foreign where a ledger with rows was named in a home that never had one: it is another home's."""
+    if home.store is not None and _mark(home) is None and not any(_traces(home)):
+        raise Refused("store_foreign", ledger=str(home.ledger), home=str(home.path))
 
 
 def _traces(home: Home) -> Iterator[str]:

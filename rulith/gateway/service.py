@@ -20,6 +20,7 @@ from rulith.base.errors import Refused
 from rulith.base.log import Log, read_log_form
 from rulith.base.ids import mint_setup_code
 from rulith.disk.home import Home
+from rulith.disk.ledger_place import keep_place
 from rulith.gateway import console_api, local_api, mcp, metrics, worker_line
 from rulith.gateway.access_api import METHODS as ACCESS_PATHS, AccessApi
 from rulith.gateway.administration import Administration
@@ -32,7 +33,7 @@ from rulith.gateway.console_api import Console
 from rulith.gateway.console_cases import ConsoleCases
 from rulith.gateway.dropbox import DropBox, boxes_of
 from rulith.gateway.front import Front
-from rulith.gateway.first_start import check_ledger_file, gateway_secrets
+from rulith.gateway.first_start import check_ledger_file, check_own, gateway_secrets
 from rulith.gateway.local_api import LocalApi
 from rulith.gateway.mcp import McpSurface
 from rulith.gateway.metrics import Metrics
@@ -149,7 +150,7 @@ class Gateway:
 
 
 def open_gateway(home: Home, clock: Clock, environ: Mapping[str, str], dropboxes: Mapping[str, str] | None = None) -> Gateway:
-    """Open the home's ledger, seed it if it is fresh, and fold it. Needs a running loop.
+    """Open the home's ledger, note its place if that was named, seed it if it is fresh, and fold it. Needs a running loop.
 
     dropboxes  folders by Connection id, beside those of the settings
     Raises Refused: ledger_in_use, ledger_missing, ledger_unreadable, settings_malformed, dropbox_connection, vault_…
@@ -160,6 +161,9 @@ def open_gateway(home: Home, clock: Clock, environ: Mapping[str, str], dropboxes
     signer = Signer(signing_seed(home))
     ledger = Ledger.open(home.ledger, clock)
     try:
+        if ledger.chains():
+            check_own(home)
+        keep_place(home)
         authority = Authority(ledger, clock)
         genesis = seed(home, authority, environ)
         log = Log(lambda: sys.stderr, clock, role="gateway", form=read_log_form(environ))

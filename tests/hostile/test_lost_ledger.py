@@ -120,5 +120,5 @@ def test_a_finished_job_does_not_run_again_without_its_ledger(product, tmp_path:
     output.write_text(json.dumps({"mine": True}), "utf-8")
     lose(Home(tmp_path / "job" / ".rulith"), "removed")
     again = product.run(*DEMO, cwd=tmp_path)
-    assert again.status == 1 and "Restore gateway/ledger.db" in again.err and "Traceback" not in again.err, again
+    assert again.status == 1 and "Restore it from a backup" in again.err and "Traceback" not in again.err, again
     assert json.loads(output.read_text("utf-8")) == {"mine": True}

@@ -38,11 +38,23 @@ CODES: dict[str, tuple[str, str]] = {
                             "Nothing was dropped or repaired; correct the file, or move it away."),
     "profile_gone": ("There is no profile with the id {id!r}.", "It may have been removed; look at the list again."),
     # the ledger
+    "store_scheme": ("--store takes sqlite:PATH, and this names {scheme}.", "Give the whole path of a file: `--store sqlite:/data/ledger.db`."),
+    "store_unusable": ("{path} cannot be the ledger's file: {problem}.", "Name a file in a folder of your own that only you can write to."),
+    "store_differs": (
+        "The ledger of this home is {ledger}, and --store names {store}.",
+        "To move it, end the gateway, move the file (with its -wal file, if there is one) there, and start with the same --store.",
+    ),
+    "store_foreign": (
+        "The ledger {ledger} has rows, and the home {home} never had a ledger: it is another home's.",
+        "Name that home with --home, or bring the ledger here with `rulith gateway backup FILE` there and `restore FILE` here.",
+    ),
+    "store_place_unreadable": ("{path} does not say where this home's ledger is.", "Correct it, or name the place with `rulith gateway --store sqlite:PATH`."),
     "ledger_in_use": ("The ledger {path} is open in process {pid}.", "Ask that process, or end it first; one process opens a ledger."),
     "ledger_unreadable": ("{path} is not a ledger this release can open: {problem}.", "Restore it from a backup."),
     "ledger_missing": (
-        "The home {home} has been used ({found}), and its ledger gateway/ledger.db {state}; what was done already cannot be told.",
-        "Restore gateway/ledger.db from a backup; to start anew, where a finished job would run again, move {home} away.",
+        "The home {home} has been used ({found}), and its ledger {ledger} {state}; what was done already cannot be told.",
+        "Restore it from a backup, or name where it was moved to with `rulith gateway --store sqlite:PATH`; "
+        "to start anew, where a finished job would run again, move {home} away.",
     ),
     "ledger_newer": ("The ledger {path} has schema {found}, this release knows {known}.", "Run the newer release."),
     "ledger_damaged": (
