@@ -30,6 +30,7 @@ from rulith.procs.children import Finished, run_command
 TIMEOUT_DEFAULT_S = 60.0
 # One argument: Linux takes 128 KiB of it, a whole Windows command line 32 KiB.
 ARGUMENT_BYTES_MAX = 30_000 if os.name == "nt" else 120_000
+PROCESSES_MAX = 512              # of one program at once: room for any build, none for a fork bomb
 STDERR_BYTES_MAX = 65_536        # read to its end so that the tail is known, kept only this far
 OVER_BUDGET = "adapter_output_exceeds_object_budget"
 CUT_SHORT = "adapter_ended_midway"
@@ -51,7 +52,7 @@ class Program:
             ended = await run_command(
                 self.command, cwd=self.root, env=self.environment, timeout_s=self.timeout_s,
                 stdout_bytes_max=self.call.object_bytes, stderr_bytes_max=STDERR_BYTES_MAX,
-                ends_orphans=True,
+                ends_orphans=True, processes_max=PROCESSES_MAX,
             )  # fmt: skip
         except Refused as refused:
             return Failed(f"The adapter was not started: {refused.facts.get('problem', refused.code)}.")
@@ -65,11 +66,13 @@ def judge_end(ended: Finished, timeout_s: float, *, acts: bool = False) -> Outco
     """
     if ended.stdout_overflow:
         return Withheld(OVER_BUDGET)
-    if acts and (ended.timed_out or ended.status < 0):
+    if acts and (ended.timed_out or ended.crowded or ended.status < 0):
         return Withheld(CUT_SHORT)
     said = cut_text(ended.stderr_tail.decode("utf-8", "replace").strip(), REASON_BYTES_MAX)
     if ended.timed_out:
         return Failed(f"The adapter was ended after {timeout_s:g} s without a result.")
+    if ended.crowded:
+        return Failed(f"The adapter was ended because it was more than {PROCESSES_MAX} processes at once.")
     if ended.status < 0:
         return Failed(said or f"The adapter was ended by signal {-ended.status}.")
     if ended.status != 0:

@@ -15,11 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rulith.base.errors import Refused
+from rulith.procs.jobs import Job
 from rulith.procs.orphans import Brood
 from rulith.procs.spawned import STDOUT, Spawned
 from rulith.procs.trees import kill_group, kill_tree
 
 PIPES_S = 1.0          # how long what it left behind may hold a pipe open after it was killed too
+COUNT_S = 0.1          # between two counts of its processes
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Finished:
     stdout_overflow  it wrote more, and was ended for it
     stderr_tail      the last bytes of its error output
     timed_out        the deadline passed, and it was ended for that
+    crowded          it had started more processes than it may, and was ended for that
     """
 
     status: int
@@ -38,6 +41,7 @@ class Finished:
     stdout_overflow: bool
     stderr_tail: bytes = field(repr=False)
     timed_out: bool
+    crowded: bool = False
 
 
 class _Output:
@@ -65,11 +69,13 @@ class _Output:
 
 async def run_command(argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None,
                       stdin: bytes = b"", timeout_s: float = 60.0, stdout_bytes_max: int = 1_048_576,
-                      stderr_bytes_max: int = 2048, ends_orphans: bool = False) -> Finished:
+                      stderr_bytes_max: int = 2048, ends_orphans: bool = False,
+                      processes_max: int | None = None) -> Finished:
     """Run `argv` without a shell and wait for its end. Cancelling ends the command's tree first.
 
-    ends_orphans  what left its group and its parents is ended too (Linux). For a process that starts
-                  nothing else meanwhile: whatever appears below it counts as the command's
+    ends_orphans   what left its group and its parents is ended too (Linux): whatever appears below this process
+                   and does not belong to something else that it started through this room
+    processes_max  how many processes the command may be at once; counted on Linux with ends_orphans, and on Windows
     Raises Refused command_not_started.
     """
     output = _Output(stdout_bytes_max, stderr_bytes_max)
@@ -81,23 +87,39 @@ async def run_command(argv: Sequence[str], *, cwd: str | None = None, env: Mappi
                       problem=getattr(problem, "strerror", None) or problem) from None
     if brood is not None:
         brood.began(child.pid)
+    job = Job.around(child.process_handle, processes_max)
+    crowd = asyncio.ensure_future(_crowd(brood, processes_max))
     if stdin:
         child.write(stdin)
         child.close_stdin()
     try:
-        await asyncio.wait([child.exited, output.overflow], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-        timed_out = not child.exited.done() and not output.overflow.done()
-        await _end(child, brood)
+        await asyncio.wait([child.exited, output.overflow, crowd], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        crowded = crowd.done()
+        timed_out = not child.exited.done() and not output.overflow.done() and not crowded
+        await _end(child, brood, job)
     except asyncio.CancelledError:
-        await asyncio.shield(asyncio.ensure_future(_end(child, brood)))
+        await asyncio.shield(asyncio.ensure_future(_end(child, brood, job)))
         raise
     finally:
+        crowd.cancel()
         child.close()
-    return Finished(child.exited.result(), bytes(output.stdout), output.overflow.done(), bytes(output.stderr), timed_out)
+        if job is not None:
+            job.close()
+    return Finished(child.exited.result(), bytes(output.stdout), output.overflow.done(), bytes(output.stderr), timed_out, crowded)
 
 
-async def _end(child: Spawned, brood: Brood | None) -> None:
+async def _crowd(brood: Brood | None, processes_max: int | None) -> None:
+    """Ends once there are more processes of the command than it may have."""
+    if brood is None or processes_max is None:
+        await asyncio.get_running_loop().create_future()
+    while brood.count() <= processes_max:
+        await asyncio.sleep(COUNT_S)
+
+
+async def _end(child: Spawned, brood: Brood | None, job: Job | None) -> None:
     """See the command and what it left behind to their end, its last output included."""
+    if job is not None:
+        job.end()
     if not child.exited.done():
         kill_tree(child.pid)
         await child.exited

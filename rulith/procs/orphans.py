@@ -1,11 +1,11 @@
-"""What a command leaves behind when it leaves its group and its parents: taken over, then ended.
+"""What a command leaves behind when it leaves its group and its parents: taken over, counted, then ended.
 
 On Linux a process may ask to become the parent of every orphan below it. So a program that
 calls setsid and forks twice is still found after the command that started it has ended.
 Elsewhere such a program is out of reach, and nothing here does anything.
 
-Refuses to touch what was below this process before, and what other commands of its still
-run. Units  *_s seconds
+Refuses to touch what was below this process before, and whatever else it has started and
+still runs. Units  *_s seconds
 """
 
 from __future__ import annotations
@@ -13,15 +13,26 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import signal
 import sys
 
+from rulith.procs.identity import start_ticks
 from rulith.procs.trees import descendants, kill_process
 
 _PR_SET_CHILD_SUBREAPER = 36
 ENDING_S = 5.0               # for killed processes to be gone; one in an uninterruptible wait stays
 LOOK_S = 0.005
+QUICK_LOOKS = 200            # at our own children, each some microseconds: what forks and ends at once becomes one of them
 
-_under_way: set[int] = set()     # commands of this process that have not ended
+_ours: set[int] = set()      # what this process has started and has not seen the end of
+
+
+def began(pid: int) -> None:
+    _ours.add(pid)
+
+
+def ended(pid: int) -> None:
+    _ours.discard(pid)
 
 
 def adopt_orphans() -> bool:
@@ -43,26 +54,80 @@ class Brood:
 
     def began(self, pid: int) -> None:
         self._pid = pid
-        _under_way.add(pid)
+
+    def count(self) -> int:
+        """How many processes of the command there are now, itself included; 0 where that cannot be told."""
+        return len(self._left())
 
     async def end(self) -> None:
-        """End what the command left, once it has ended itself; wait until it is gone, within a bound."""
-        _under_way.discard(self._pid)
+        """End what the command left, once it has ended itself; wait until it is gone, within a bound.
+
+        All of it is stopped before any of it is killed: what is stopped forks no more, so a program that
+        forks faster than the table of processes can be read is caught up with.
+        """
         if self._known is None:
             return
         deadline = asyncio.get_running_loop().time() + ENDING_S
-        while left := self._left():
+        stopped: set[tuple[int, str]] = set()
+        while self._stop_children() | bool(left := self._left()):      # both are asked, each time
+            fresh = [row for row in left if row not in stopped]
+            for pid, ticks in fresh:
+                _stop(pid, ticks)
+            stopped.update(fresh)
+            late = asyncio.get_running_loop().time() > deadline
+            if fresh and not late:
+                continue
             for pid, ticks in left:
                 kill_process(pid, ticks)
                 _reap(pid)
-            if asyncio.get_running_loop().time() > deadline:
+            if late:
                 return
             await asyncio.sleep(LOOK_S)
 
+    def _stop_children(self) -> bool:
+        """Stop those of it that are children of ours by now, whose numbers nobody takes before we have waited for them.
+
+        Whether there were any: one that forks and ends at once is always seen here, and not always in the table.
+        """
+        assert self._known is not None
+        spared = {pid for pid, _ in self._known} | _ours
+        stopped: set[int] = set()
+        for _ in range(QUICK_LOOKS):
+            fresh = _children() - spared - stopped
+            for pid in fresh:
+                try:
+                    os.kill(pid, signal.SIGSTOP)
+                except (ProcessLookupError, PermissionError):
+                    pass                               # not ours to stop
+            stopped |= fresh
+            if not stopped:
+                break
+        return bool(stopped)
+
     def _left(self) -> list[tuple[int, str]]:
-        """Below us now, neither known before nor part of another command. A fork since the last look is seen by the next."""
-        spared = {row for pid in _under_way for row in descendants(pid)}
-        return [row for row in descendants(os.getpid()) if row not in self._known and row not in spared and row[0] not in _under_way]
+        """Below us now, neither known before nor part of something else of ours. A fork since the last look is seen by the next."""
+        if self._known is None:
+            return []
+        others = _ours - {self._pid}
+        spared = {row for pid in others for row in descendants(pid)}
+        return [row for row in descendants(os.getpid()) if row not in self._known and row not in spared and row[0] not in others]
+
+
+def _children() -> set[int]:
+    """Those whose parent this process is, among them every orphan it took over; empty where the kernel does not list them."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
+            return set(map(int, file.read().split()))
+    except OSError:
+        return set()
+
+
+def _stop(pid: int, ticks: str) -> None:
+    try:
+        if ticks and start_ticks(pid) == ticks:
+            os.kill(pid, signal.SIGSTOP)
+    except (ProcessLookupError, PermissionError):
+        pass                                           # it ended, or is not ours to stop
 
 
 def _reap(pid: int) -> None:

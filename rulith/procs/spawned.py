@@ -10,6 +10,7 @@ import asyncio
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 
+from rulith.procs import orphans
 from rulith.procs.trees import OWN_GROUP
 
 STDOUT, STDERR = 1, 2
@@ -34,11 +35,18 @@ class Spawned(asyncio.SubprocessProtocol):
             lambda: cls(on_output), *argv, cwd=cwd, env=None if env is None else dict(env),
             stdin=subprocess.PIPE if has_stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=stderr, **OWN_GROUP)
+        if not self.exited.done():
+            orphans.began(self.pid)
         return self
 
     @property
     def pid(self) -> int:
         return self.transport.get_pid()
+
+    @property
+    def process_handle(self) -> int:
+        """What Windows calls it by; 0 elsewhere."""
+        return int(getattr(self.transport.get_extra_info("subprocess"), "_handle", 0))
 
     @property
     def status(self) -> int | None:
@@ -69,6 +77,7 @@ class Spawned(asyncio.SubprocessProtocol):
         self._on_output(fd, data)
 
     def process_exited(self) -> None:
+        orphans.ended(self.pid)
         if not self.exited.done():
             status = self.transport.get_returncode()
             self.exited.set_result(0 if status is None else status)
