@@ -244,7 +244,12 @@ class _Reader(ShapeReader):
         for index, row in enumerate(self._list(owner, member, place)):
             here = f"{place}{member}[{index}]"
             literal = self._read_literal(row, here)
-            if literal is not None and check(literal, here):
+            if literal is None:
+                continue
+            odd = [name for name in literal.names if not NAME.fullmatch(name)]
+            if odd:
+                self.bad(f"{here}.args", f"the argument name {odd[0]!r} is not lower case letters, digits and _")
+            elif check(literal, here):
                 found.append(literal)
         return tuple(found)
 

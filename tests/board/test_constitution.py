@@ -189,6 +189,7 @@ MUTATIONS = [
     (lambda d: d["rules"][0]["then"][0].update(negated=True), "rules[0].then[0].negated"),
     (lambda d: d["rules"][0]["then"][0].update(naf=True), "rules[0].then[0].naf"),
     (lambda d: d["rules"][0]["then"][0]["args"].pop("kind"), "rules[0].then[0].args"),
+    (lambda d: d["rules"][0]["then"].append(literal("of_our_own", pRemise="x")), "rules[0].then[1].args"),
     (lambda d: d["rules"][0]["then"][0]["args"].update(kind=" "), "rules[0].then[0].args.kind"),
     (lambda d: d["rules"][1]["then"][0]["args"].update(reason="x" * 201), "rules[1].then[0].args.reason"),
     (lambda d: d["rules"][1]["then"][0]["args"].update(reason="safe\u202egnp.exe"), "rules[1].then[0].args.reason"),
@@ -218,7 +219,7 @@ def test_a_broken_file_names_the_place(change, place):
 
 def test_every_error_is_found_at_once():
     document = example()
-    for change, _ in (MUTATIONS[0], MUTATIONS[13], MUTATIONS[26], MUTATIONS[37]):
+    for change, _ in (MUTATIONS[0], MUTATIONS[13], MUTATIONS[26], MUTATIONS[38]):
         change(document)
     with pytest.raises(Refused) as refused:
         read_constitution(document)
