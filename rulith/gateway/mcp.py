@@ -185,11 +185,11 @@ class McpSurface:
         if name not in self.calls.names:
             raise Rejected(200, jsonrpc.INVALID_PARAMS, f"{str(name)[:80]!r} is not one of {', '.join(self.calls.names)}.",
                            request_id=message.id)
-        known = session.known(message.id)
+        known = self._same_call(session, message.id, asked := hash((name, str(arguments))))
         if known is None and session.is_forgotten(message.id):
             gone = Refused("result_unavailable", why=f"the last {CALLS_KEPT_MAX} of a session are kept")
             return _answer(200, session, result_body(message.id, await self.calls.refuse_unexecuted(session, Call(message.id), name, gone)))
-        call = known or session.begin(message.id)
+        call = known or session.begin(message.id, asked)
         if known is None and request.headers.get(LOCAL_HEADER) == LOCAL_PROTOCOL:
             call.custodian = request.headers.get(CUSTODIAN_HEADER) or ""
         run = lambda admitted: self.calls.again(session, call) if known else self.calls.run(  # noqa: E731
@@ -215,6 +215,14 @@ class McpSurface:
         if answer is None:
             return _answer(409, session, replaced_error(message.id, call.ordinal or 0))
         return _answer(200, session, result_body(message.id, self.calls.disclosed(session, call, answer)))
+
+    def _same_call(self, session: Session, request_id: object, asked: int) -> Call | None:
+        """The call that came before under this id, if any. Raises Rejected where it asked for something else."""
+        known = session.known(request_id)
+        if known is not None and known.asked != asked:
+            raise Rejected(200, jsonrpc.INVALID_REQUEST, "Another call of this session has this id, so nothing was executed. Give every call an id of its own.",
+                           request_id=request_id, data={"requestExecuted": False})
+        return known
 
     async def _produce(self, session: Session, call: Call, stream: AnswerStream, token: object, run: Callable, *,
                        is_first: bool) -> None:
@@ -284,7 +292,8 @@ class McpSurface:
             return _json(400, jsonrpc.error_of(refusal))
         session = self.sessions.find(agent_id, request.headers.get("mcp-session-id"), message.id)
         self.sessions.check_current(session, message.id)
-        call = session.known(message.id) or session.begin(message.id)
+        asked = hash(request.body)
+        call = self._same_call(session, message.id, asked) or session.begin(message.id, asked)
         bad = Refused("bad_command", problem=refusal.teaching)
         try:
             answer = call.answer or await self.calls.refuse_unexecuted(session, call, message.params["name"], bad)

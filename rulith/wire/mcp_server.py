@@ -69,6 +69,7 @@ class Call:
     """One tools/call of a session; its answer can be repeated once it ran."""
 
     request_id: object
+    asked: int = 0                  # the hash of what was asked under this id
     ordinal: int | None = None
     tool: str = ""
     answer: dict | None = None      # the result member, as last given
@@ -104,9 +105,9 @@ class Session:
         for call in self.calls.values():
             call.answer = None
 
-    def begin(self, request_id: object) -> Call:
+    def begin(self, request_id: object, asked: int = 0) -> Call:
         """Record a new call; the oldest answered ones are forgotten past the bound."""
-        call = self.calls[call_key(request_id)] = Call(request_id)
+        call = self.calls[call_key(request_id)] = Call(request_id, asked)
         while len(self.calls) > CALLS_KEPT_MAX:
             oldest = next(iter(self.calls))
             if self.calls[oldest].answer is None:       # it still runs, or was never answered

@@ -291,6 +291,25 @@ def test_the_same_call_again_gets_the_same_answer_and_runs_once(play):
     play(story)
 
 
+def test_another_call_under_the_same_id_is_refused_and_hears_no_others_answer(play):
+    """An id names one call of its session; answering a second one with the first one's outcome would be a lie."""
+    async def story(world):
+        host = await connected(world)
+        first = await host.call_raw("OpenCase", {"caseType": "exploration"}, id=7)
+        assert first.json()["result"]
+        note = {"operations": [{"op": "assert_fact", "predicate": "note", "args": {"n": 1}}]}
+        for tool, arguments in (("ApplyBatch", note), ("OpenCase", {"caseType": "verified_calculation"}), ("QueryBoard", {})):
+            answer = await host.call_raw(tool, arguments, id=7)
+            error = answer.json()["error"]
+            assert (answer.status, answer.json()["id"], error["code"], error["data"]) == (200, 7, -32600, {"requestExecuted": False})
+        inexact = await host.post(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"ApplyBatch","arguments":{"n":9007199254740993}}}')
+        assert inexact.json()["error"]["code"] == -32600
+        again = await host.call_raw("OpenCase", {"caseType": "exploration"}, id=7)
+        assert again.json() == first.json() and len(await host.ping()) == 1
+
+    play(story)
+
+
 def test_a_resent_held_call_waits_for_the_one_outcome(play, kit):
     async def story(world):
         host, worker = await connected(world), world.worker()
