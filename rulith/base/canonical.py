@@ -70,8 +70,26 @@ def utf16_order(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
+class Spelled(dict):
+    """An object that knows its canonical text; nobody changes it any more."""
+
+    __slots__ = ("text",)
+
+
+def spelled(row: dict) -> Spelled:
+    """`row`, whose keys are plain words, with its canonical text. Members that know theirs are not written again."""
+    found = Spelled(row)
+    found.text = "{" + ",".join([f'"{name}":{canonical_text(row[name])}' for name in sorted(row)]) + "}"
+    return found
+
+
 def canonical_text(value: object) -> str:
     """`value` as canonical JSON text. Raises Refused not_canonical where it has none."""
+    kind = value.__class__
+    if kind is Spelled:
+        return value.text  # type: ignore[attr-defined]
+    if kind is str and value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:  # type: ignore[attr-defined, operator]
+        return f'"{value}"'
     if not isinstance(value, (dict, list)):
         return _slow_text(value)
     try:

@@ -50,10 +50,25 @@ def _second(whole_s: int) -> str:
     return f"{datetime.fromtimestamp(whole_s, timezone.utc):%Y-%m-%dT%H:%M:%S}"
 
 
+_last_stamp = (0, "1970-01-01T00:00:00.000Z")        # one request asks for several stamps of one millisecond
+
+
 def stamp(wall_s: float) -> str:
     """Seconds since the epoch as `2026-10-03T08:00:00.001Z` (milliseconds, rounded down)."""
-    whole_s, millis = divmod(int(wall_s * 1000), 1000)
-    return f"{_second(whole_s)}.{millis:03d}Z"
+    global _last_stamp
+    at_ms, known = int(wall_s * 1000), _last_stamp
+    if known[0] == at_ms:
+        return known[1]
+    whole_s, millis = divmod(at_ms, 1000)
+    text = f"{_second(whole_s)}.{millis:03d}Z"
+    _last_stamp = (at_ms, text)
+    return text
+
+
+def just_after(text: str) -> str:
+    """The stamp one millisecond after the stamp `text`."""
+    millis = int(text[20:23]) + 1
+    return f"{text[:20]}{millis:03d}Z" if millis < 1000 else stamp(round(seconds_of(text[:19] + "Z")) + 1.0)
 
 
 @lru_cache(maxsize=64)

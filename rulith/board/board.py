@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from sys import intern
 
@@ -55,6 +54,35 @@ class _Tried(Exception):
         self.result = result
 
 
+class _Whole:
+    """The block of one command: all of it on Program and journal alike, or nothing."""
+
+    __slots__ = ("_board", "_transaction")
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    def __enter__(self) -> None:
+        self._transaction = self._board.state.program.transaction()
+        self._board.state.tx = self._transaction.__enter__()
+        self._board.journal.open()
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
+        board, state = self._board, self._board.state
+        try:
+            self._transaction.__exit__(kind, problem, trace)
+        except BaseException:
+            kind = BaseException
+            raise
+        finally:
+            board.journal.__exit__(kind, problem, trace)
+            state.tx = None
+            if kind is not None:
+                state.discard()
+        if kind is None:
+            board._settle()
+
+
 class Board(Machine):
     """One Agent's Board; see the package docstring for the commands.
 
@@ -87,19 +115,13 @@ class Board(Machine):
 
     # --- running a command -------------------------------------------------------------
 
-    @contextmanager
-    def _whole(self) -> Iterator[None]:
-        state = self.state
+    def _whole(self) -> _Whole:
         self._closed = ""
-        try:
-            with state.program.transaction() as tx, self.journal.open():
-                state.tx = tx
-                yield
-        except BaseException:
-            state.discard()
-            raise
-        finally:
-            state.tx = None
+        return _Whole(self)
+
+    def _settle(self) -> None:
+        """A command was accepted: move the caches, and note what it touched."""
+        state = self.state
         others = list(state.changes.others)
         moved, gone = state.commit()
         for atom in moved[:CHANGED_MAX]:

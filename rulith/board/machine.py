@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
-from rulith.base.canonical import digest
+from rulith.base.canonical import digest, spelled
 from rulith.base.errors import Refused
 from rulith.board.shapes import Mint, Outcome
 
@@ -101,7 +101,7 @@ class Machine:
         with self._whole():
             result = self._run(command, at, draw)
         row = {"command": command, "at": at, "minted": minted, "result": digest(result), **self._row_extra()}
-        return Outcome(row, result, list(self._affected), list(self._changed))
+        return Outcome(spelled(row), result, list(self._affected), list(self._changed))
 
     def replay(self, row: dict) -> Outcome:
         """Re-execute a row with its own ids; the result must be the recorded one."""

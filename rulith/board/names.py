@@ -32,6 +32,8 @@ _fixed = unicodedata.ucd_3_2_0
 
 def resembles(name: str) -> str:
     """What `name` reads like at a glance: compatibility forms resolved, capitals and blanks around it gone."""
+    if name.isascii():
+        return name.lower().strip(BLANKS)
     folded = "".join([letter if _is_new(letter) else letter.casefold() for letter in normal_form("NFKC", name)])
     return normal_form("NFKC", folded).strip(BLANKS)
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import islice
 
-from rulith.base.clock import seconds_of, stamp
+from rulith.base.clock import just_after, seconds_of
 from rulith.base.errors import Refused
 from rulith.base.limits import STRIP_ROWS_MAX
 from rulith.board.machine import Machine, members
@@ -179,13 +179,6 @@ def call_label(tool: str, arguments: Mapping) -> str:
     return " ".join(word for word in words if isinstance(word, str) and word)[:LABEL_MAX]
 
 
-def _after(last: str, at: str) -> str:
-    """`at`, or one millisecond after `last` when the clock has not moved past it."""
-    if at > last:
-        return at
-    return stamp((round(seconds_of(last) * 1000) + 1.5) / 1000)
-
-
 def label_of(each: Operation, withheld: bool) -> str:
     """A label names what its call was about; where that is withheld, only the tool."""
     return each.tool if withheld else each.label
@@ -223,7 +216,7 @@ class Operations(Machine):
     """The operations of one Agent; see the package docstring for the commands."""
 
     COMMANDS = {
-        "admit": ("_admit", *members("tool label session caseIds", "plan decision settled profile")),
+        "admit": ("_admit", *members("tool label session caseIds", "plan decision settled profile acknowledges delivers")),
         "decide": ("_decide", *members("ordinal verdict", "reason result summary")),
         "dispatch": ("_dispatch", *members("ordinal connectionId workerId generation requestDigest", "grant")),
         "claim": ("_claim", *members("ordinal connectionId workerId generation")),
@@ -251,28 +244,37 @@ class Operations(Machine):
     # --- commands ----------------------------------------------------------------------
 
     def _admit(self, command: Mapping, at: str, draw: Mint) -> dict:
-        tool = command["tool"]
+        """One more call. `acknowledges`: what its session was told is thereby read. `settled`: the Board alone settled it,
+        and with `delivers` this row is its delivery too."""
+        tool, session = command["tool"], command["session"]
         if tool not in TOOLS:
             raise Refused("bad_command", problem=f"{tool!r} is not an operation tool")
-        refusal = self.gate(command["session"], tool)
+        if command.get("acknowledges"):
+            self._acknowledge(command, at, draw)
+        refusal = self.gate(session, tool)
         if refusal is not None:
             raise refusal
         plan, decision, settled = command.get("plan"), command.get("decision"), command.get("settled")
         if settled is not None and plan is not None:
             raise Refused("bad_command", problem="A call with a Worker plan cannot be admitted as settled")
-        at = _after(self.last_at, at)
-        self.journal.set(self, "last_at", at)
-        self.journal.set(self, "last_ordinal", self.last_ordinal + 1)
+        delivered = (session,) if command.get("delivers") else ()
+        if delivered and settled is None:
+            raise Refused("bad_command", problem="A call that is not settled cannot be admitted as delivered")
+        at = at if at > self.last_at else just_after(self.last_at)      # the clock has not moved since the last one
+        set_ = self.journal.set
+        set_(self, "last_at", at)
+        set_(self, "last_ordinal", self.last_ordinal + 1)
         ordinal = self.last_ordinal
         state = ADMITTED if plan is None else WAITING if decision is not None else READY
-        operation = _with(_BLANK, ordinal=ordinal, tool=tool, label=command["label"][:LABEL_MAX], session=command["session"],
+        operation = _with(_BLANK, ordinal=ordinal, tool=tool, label=command["label"][:LABEL_MAX], session=session,
                           case_ids=tuple(command["caseIds"]), at=at, since=at, state=state, plan=plan, decision=decision,
                           invocation=draw("inv_") if plan is not None else "", steps=((state, at),), profile=command.get("profile"))
-        self.journal.set(self, "unresolved_ordinal", ordinal)
-        self._put(operation)
-        if settled is not None:
+        if settled is None:
+            set_(self, "unresolved_ordinal", ordinal)
+            self._put(operation)
+        else:
             self._finish(operation, settled["state"], settled["result"], settled["summary"],
-                         settled.get("reason", ""), at)
+                         settled.get("reason", ""), at, delivered=delivered)
         self._prune()
         operation = self.operations[ordinal]
         answer = {"ordinal": ordinal, "at": at, "state": operation.public_state}
@@ -399,7 +401,7 @@ class Operations(Machine):
         self._put(_with(operation, state=state, since=since, steps=(*operation.steps, (state, since)), **changes))
 
     def _finish(self, operation: Operation, state: str, result: Mapping, summary: str, reason: str, at: str, *,
-                event: str = "", identity: Mapping | None = None) -> None:
+                event: str = "", identity: Mapping | None = None, delivered: tuple[str, ...] = ()) -> None:
         if operation.state != WAITING:
             step(operation.state, event or f"settle_{state}", operation.ordinal)
         if state == REFUSED and not reason:
@@ -410,8 +412,9 @@ class Operations(Machine):
                 self._put(_with(previous, result=None))     # only the newest settled write is shown in full
             self.journal.set(self, "settled_write", operation.ordinal)
         self._move(operation, state, at, result=dict(result), summary=(summary or state)[:SUMMARY_MAX],
-                   reason=reason[:SUMMARY_MAX], identity=identity)
-        self.journal.set(self, "unresolved_ordinal", 0)
+                   reason=reason[:SUMMARY_MAX], identity=identity, delivered=delivered or operation.delivered)
+        if self.unresolved_ordinal:
+            self.journal.set(self, "unresolved_ordinal", 0)
 
     def _prune(self) -> None:
         """Forget old settled operations in blocks, so that memory does not grow with the ledger; `recalled` reads them back."""
@@ -522,7 +525,7 @@ class Operations(Machine):
                 texts.append(encode(_strip_row(each, True, False, view, encode)))
                 continue
             found = known.get(each.ordinal)
-            if found is None or found[0] is not each:
+            if found is None or found[0].steps is not each.steps:       # who read it moves it, and shows in no row
                 found = known[each.ordinal] = (each, encode(_strip_row(each, False, False, None, encode)))
             texts.append(found[1])
         return f"[{','.join(texts)}]"

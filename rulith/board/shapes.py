@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from rulith.base.canonical import canonical_text, digest
 
@@ -25,8 +25,7 @@ def stronger(left: str, right: str) -> str:
     return left if TIER_RANK[left] <= TIER_RANK[right] else right
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """An accepted command.
 
     row             {"command", "at", "minted", "result": digest, "closure"?}; goes to the ledger as is
@@ -37,8 +36,8 @@ class Outcome:
 
     row: dict
     result: dict
-    affected_cases: list[str] = field(default_factory=list)
-    changed: list[str] = field(default_factory=list)
+    affected_cases: list[str]
+    changed: list[str]
 
 
 @dataclass(frozen=True)

@@ -174,12 +174,12 @@ class Ground:
 
 
 class Shown:
-    """One visible atom's place in views; its node, JSON text and size are remembered while `stand` is the same.
+    """One visible atom's place in views; its node, JSON texts and size are remembered while `stand` is the same.
 
     stand   all that a node tells and that may change while its atom holds; looked at anew when `epoch` passes
     """
 
-    __slots__ = ("atom", "node", "text", "size", "epoch", "stand")
+    __slots__ = ("atom", "node", "text", "escaped", "size", "epoch", "stand")
 
     def __init__(self, atom: Atom) -> None:
         self.atom = atom
@@ -188,6 +188,7 @@ class Shown:
     def forget(self) -> None:
         self.node: dict | None = None
         self.text = ""
+        self.escaped = ""           # the same as the inside of a JSON string, which is how an answer carries it
         self.size = 0
         self.epoch = -1
         self.stand: tuple = ()

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 
 from rulith.base.errors import Refused
-from rulith.base.json_text import text_encoder
+from rulith.base.json_text import escaped, text_encoder
 from rulith.base.limits import VIEW_NODES_QUERY_MAX
 from rulith.board.actions import action_row, direct_row
 from rulith.board.attempts import by_action
@@ -42,15 +42,16 @@ NODES_KEPT = 1_000            # rendered nodes that are remembered: more than an
 NODES_SKIPPED_MAX = 8         # nodes too large for what is left, before the search for smaller ones ends
 NO_BOUND = float("inf")
 TRUNCATED = ',"truncated":true'
+NODES_ESCAPED, TOTAL_ESCAPED, TRUNCATED_ESCAPED = map(escaped, ('"nodes":[', '"total":', TRUNCATED))
 
 _NO_GAPS: list[dict] = []
 _dumps = text_encoder()
 
 
 class View(dict):
-    """A view that knows its own JSON text; whoever changes a member copies it into a plain dict first."""
+    """A view that knows its own JSON text, `escaped` as well; whoever changes a member copies it into a plain dict first."""
 
-    __slots__ = ("text",)
+    __slots__ = ("escaped", "text")
 
 
 class Viewer:
@@ -81,20 +82,21 @@ class Viewer:
         cases = [state.cases[case_id] for case_id in focus if case_id in state.cases and (sight is None or sight.case_id(case_id))]
         live = [case for case in cases if case.status in (RUNNING, PAUSED)]
         expired = tuple(case.case_id for case in live if case.is_expired(at))
-        fixed, fixed_text, size = self._fixed(profile, cases, live, policy, directory_max, bytes_max, expired)
+        fixed, fixed_text, fixed_escaped, size = self._fixed(profile, cases, live, policy, directory_max, bytes_max, expired)
         left = None if bytes_max is None else bytes_max - FIXED_BYTES - size
-        nodes, texts, total = self._choose(profile, live, nodes_max, left, first)
+        nodes, texts, quoted, total = self._choose(profile, live, nodes_max, left, first)
         view = View(fixed)
         view["nodes"], view["total"] = nodes, total
         cut = len(nodes) < total
         if cut:
             view["truncated"] = True
-        view.text = f'{fixed_text[:-1]},"nodes":[{",".join(texts)}],"total":{total}{TRUNCATED if cut else ""}}}'
+        view.text = f'{fixed_text},"nodes":[{",".join(texts)}],"total":{total}{TRUNCATED if cut else ""}}}'
+        view.escaped = f'{fixed_escaped},{NODES_ESCAPED}{",".join(quoted)}],{TOTAL_ESCAPED}{total}{TRUNCATED_ESCAPED if cut else ""}}}'
         return view
 
     def _fixed(self, profile: Profile | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
-               directory_max: int | None, bytes_max: int | None, expired: tuple[str, ...]) -> tuple[dict, str, int]:
-        """Everything but the nodes, its JSON text and its size; the very same ones while none of its parts changed."""
+               directory_max: int | None, bytes_max: int | None, expired: tuple[str, ...]) -> tuple[dict, str, str, int]:
+        """Everything but the nodes, its JSON text without the last bracket, that escaped, and its size; the very same ones while none of its parts changed."""
         state = self.state
         quick = (profile, directory_max, bytes_max, expired, tuple(state.next), policy.version, state.case_version, state.generation, state.rules_version,
                  state.watched_version, [case.case_id for case in cases])
@@ -105,7 +107,7 @@ class Viewer:
         return found
 
     def _fixed_parts(self, profile: Profile | None, cases: Sequence[Case], live: Sequence[Case], policy: Policy,
-                     directory_max: int | None, bytes_max: int | None, expired: tuple[str, ...]) -> tuple[dict, str, int]:
+                     directory_max: int | None, bytes_max: int | None, expired: tuple[str, ...]) -> tuple[dict, str, str, int]:
         rows = [self._leaves(case) for case in live]
         gaps = [self._gaps(case, leaf_rows, policy, self.sight(profile)) for case, leaf_rows in zip(live, rows)]
         actions = self._actions(live, policy, profile, expired)
@@ -131,7 +133,7 @@ class Viewer:
             "taskStatus": status,
         }
         text = _dumps(view)
-        found = (view, text, len(text.encode()))
+        found = (view, text[:-1], escaped(text[:-1]), len(text.encode()))
         self._last_fixed = (mark, parts, found)
         return found
 
@@ -281,7 +283,7 @@ class Viewer:
             self._rendered.append(shown)
             if len(self._rendered) > NODES_KEPT:
                 self._rendered.popleft().forget()
-        shown.node, shown.text, shown.stand = node, text, stand
+        shown.node, shown.text, shown.escaped, shown.stand = node, text, escaped(text), stand
         shown.size = (len(text) if text.isascii() else len(text.encode())) + 1
 
     def goal_node(self, goal: Goal) -> dict:
@@ -289,8 +291,8 @@ class Viewer:
                 "label": goal.label, "origin": "asserted", "case": goal.case_id}
 
     def _choose(self, profile: Profile | None, live: Sequence[Case], nodes_max: int, left: int | None,
-                first: Sequence[str]) -> tuple[list[dict], list[str], int]:
-        """The nodes that fit, their JSON texts, and how many there are."""
+                first: Sequence[str]) -> tuple[list[dict], list[str], list[str], int]:
+        """The nodes that fit, their JSON texts, those escaped, and how many there are."""
         state, sight = self.state, self.sight(profile)
         in_focus = {case.case_id for case in live}
         goals = [goal for goal in state.goals.values() if goal.case_id in in_focus] if state.goals else []
@@ -300,6 +302,7 @@ class Viewer:
         left = NO_BOUND if left is None else left
         chosen: list[dict] = []
         texts: list[str] = []
+        quoted: list[str] = []
         for goal in goals[:min(GOALS_MAX, nodes_max)]:
             node = self.goal_node(goal)
             text = _dumps(node)
@@ -308,30 +311,35 @@ class Viewer:
                 continue
             chosen.append(node)
             texts.append(text)
+            quoted.append(escaped(text))
             left -= size
         changed = self._changed(first)
         epoch, skipped, room = state.epoch, 0, nodes_max - len(chosen)
-        for atom in chain(changed, (each for each in reversed(state.shown) if each not in changed)
-                          if changed else reversed(state.shown)):
-            if room <= 0 or left <= 0:
-                break
+        picked: list[Shown] = []
+        others = reversed(state.shown.items())
+        if changed:
+            others = chain([(atom, state.shown[atom]) for atom in changed], (each for each in others if each[0] not in changed))
+        for atom, shown in others if room > 0 else ():
             if sight is not None and not sight.fact(atom):
                 continue
-            shown = state.shown[atom]
             if shown is None:
                 shown = state.shown[atom] = Shown(atom)
             if shown.epoch != epoch:
                 self._render(shown)
-            if shown.size > left:
+            size = shown.size
+            if size > left:
                 skipped += 1
                 if skipped > NODES_SKIPPED_MAX or left < NODE_BYTES_MIN:
                     break
                 continue
-            left -= shown.size
-            room -= 1
-            chosen.append(shown.node)
-            texts.append(shown.text)
-        return chosen, texts, total
+            left -= size
+            picked.append(shown)
+            if len(picked) == room:
+                break
+        chosen += [shown.node for shown in picked]
+        texts += [shown.text for shown in picked]
+        quoted += [shown.escaped for shown in picked]
+        return chosen, texts, quoted, total
 
     def _changed(self, first: Sequence[str]) -> dict[Atom, None]:
         """The visible ones among these node ids, each once, unless the order of change shows them first anyway."""
@@ -370,7 +378,7 @@ class Viewer:
         rows = _relabelled(rows, state, sight)
         by_node = {gap["node"]: gap for gap in reversed(gaps)}
         tree = [{**row, "gap": by_node[row["node"]]} if row["node"] in by_node else dict(row) for row in rows]
-        nodes, _, _ = self._choose(profile, [case], nodes_max, None, ())
+        nodes, *_ = self._choose(profile, [case], nodes_max, None, ())
         about["certified"] = is_certified(rows)
         return {"case": about, "tree": tree, "gaps": gaps, "facts": nodes, "actions": self._actions([case], policy, profile)}
 

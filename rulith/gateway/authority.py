@@ -19,8 +19,8 @@ from array import array
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from rulith.base.canonical import canonical_text, sha256_hex
-from rulith.base.clock import Clock, seconds_of, stamp
+from rulith.base.canonical import Spelled, canonical_text, sha256_hex
+from rulith.base.clock import Clock, just_after, stamp
 from rulith.base.errors import Refused, Unknown
 from rulith.base.ids import mint
 from rulith.base.limits import LOOP_STEPS_MAX, SWITCH_S
@@ -54,7 +54,10 @@ def draw(prefix: str) -> str:
 
 def _as_stored(command: dict) -> dict:
     """As the ledger will give it back, members in canonical order: law must not see an order that a replay does not have."""
-    return json.loads(canonical_text(command))
+    text = canonical_text(command)
+    stored = Spelled(json.loads(text))
+    stored.text = text
+    return stored
 
 
 def _quickly_switched(work: Callable[[], Outcome]) -> Outcome:
@@ -223,9 +226,7 @@ class Authority:
     def at(self, chain: str) -> str:
         """The stamp of the next row of `chain`: now, or just after the last one when the clock stood still or went back."""
         fresh, last = self.now(), self._last_at.get(chain)
-        if last is not None and fresh <= last:
-            fresh = stamp(seconds_of(last) + 0.0015)   # the half millisecond survives rounding down
-        return fresh
+        return fresh if last is None or fresh > last else just_after(last)
 
     def check_writable(self) -> None:
         self.turns.check_writable(self.at(GATEWAY_CHAIN))

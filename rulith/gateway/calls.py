@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 from rulith.base.clock import seconds_of
 from rulith.base.errors import Refused, Unknown
+from rulith.base.json_text import escaped
 from rulith.base.limits import VIEW_BYTES_WRITE_MAX, VIEW_NODES_QUERY_MAX, VIEW_NODES_WRITE_MAX
 from rulith.board.operations import DONE, NEEDS_PERSON, REFUSED, WAITING, Operation, call_label
 from rulith.board.profiles import Profile
@@ -25,7 +26,7 @@ from rulith.gateway.artifacts import ArtifactDesk
 from rulith.gateway.authority import AgentState, Authority
 from rulith.gateway.receipts import TerminalReceipts
 from rulith.wire.contract import wire_code
-from rulith.wire.jsonrpc import Written, encode_text, quoted
+from rulith.wire.jsonrpc import Written, encode_text
 from rulith.wire.mcp_server import SURFACE, Call, Session
 
 ARTIFACT_TOOL, READ_TOOL = "ReadArtifact", "QueryBoard"
@@ -128,10 +129,12 @@ class ToolCalls:
     def _profile(self, session: Session) -> Profile | None:
         return self.authority.profile(session.agent_id)
 
-    def _withheld(self, session: Session, at: str) -> frozenset[int]:
+    def _withheld(self, session: Session, at: str = "") -> frozenset[int]:
         """The ordinals of this moment's strip whose outcome the Agent's Profile withholds."""
         profile, state = self._profile(session), self._state(session)
-        return state.names.withheld(profile, state.operations.listed(at)) if profile is not None else frozenset()
+        if profile is None:
+            return frozenset()
+        return state.names.withheld(profile, state.operations.listed(at or self.authority.now()))
 
     def _focus(self, session: Session) -> list[str]:
         """The focused Cases that the Agent may see."""
@@ -226,7 +229,7 @@ class ToolCalls:
                 return await self._query(session, call, arguments)
             self.authority.check_writable()
             self.expire_decision(session.agent_id)
-            refusal = self._state(session).operations.gate(session.id, tool, self._withheld(session, self.authority.now()))
+            refusal = self._state(session).operations.gate(session.id, tool, self._withheld(session))
             if refusal is not None:
                 raise refusal
             if tool == ARTIFACT_TOOL:
@@ -292,14 +295,13 @@ class ToolCalls:
             settled = {"state": REFUSED, "result": public, "summary": refusal.teaching[:500], "reason": refusal.teaching[:500]}
         ordinal = state.operations.last_ordinal + 1
         case_ids = affected or state.board.visible_cases(profile, self._case_ids(state, tool, arguments))
-        acknowledged = []
+        admit = {"kind": "admit", "tool": tool, "label": call_label(tool, arguments), "session": session.id,
+                 "caseIds": case_ids, "settled": settled, **_seen_under(profile)}
         if state.operations.needs_acknowledgement(session.id):
-            acknowledged = [{"kind": "acknowledge", "session": session.id}]
-        self.authority.command_operation(session.agent_id, {"kind": "several", "commands": [
-            *acknowledged,          # the arrival of this very call; one row says both
-            {"kind": "admit", "tool": tool, "label": call_label(tool, arguments), "session": session.id,
-             "caseIds": case_ids, "settled": settled, **_seen_under(profile)},
-            *([] if session.replaced else [{"kind": "deliver", "ordinal": ordinal, "session": session.id}])]})
+            admit["acknowledges"] = True            # the arrival of this very call; one row says all of it
+        if not session.replaced:
+            admit["delivers"] = True
+        self.authority.command_operation(session.agent_id, admit)
         call.ordinal = ordinal
         if refusal is None and tool == "CloseCase":
             self._receipts.write(session.agent_id, result["caseId"])
@@ -440,7 +442,7 @@ class ToolCalls:
             board = self._state(session).board
             strip = encode_text(operations.strip(at=at, own=own, view=body.get("view"), encode=encode_text, withheld=self._withheld(session, at),
                                                  show=lambda result: board.shown_result(call.profile, result)))
-        text = _text_of(body, strip)
+        text, quoted = _texts_of(body, strip)
         shown = operations.delivers(own=own)
         call.delivers = () if shown is None else (shown,)
         if shown is not None and session.id not in operations.operation(shown).delivered:
@@ -452,7 +454,7 @@ class ToolCalls:
         if is_error:
             result["isError"] = True
         result["_meta"] = {SURFACE: meta, **(beside or {})}
-        result.text = (f'{{"content":[{{"type":"text","text":{quoted(text)}}}]{IS_ERROR if is_error else ""},'
+        result.text = (f'{{"content":[{{"type":"text","text":"{quoted}"}}]{IS_ERROR if is_error else ""},'
                        f'"_meta":{encode_text(result["_meta"])}}}')
         return result
 
@@ -475,11 +477,20 @@ def _release(call: Call) -> None:
         waiter.exception()          # all who waited may have gone; that is no second error
 
 
-def _text_of(body: dict, strip: str) -> str:
-    """The answer's one JSON text; a view is not written again where it knows its own."""
-    parts = [f'"{name}":{"true" if value is True else value.text if isinstance(value, View) else encode_text(value)}'
-             for name, value in body.items()]
-    return f'{{{",".join(parts)},"operations":{strip}}}'
+def _texts_of(body: dict, strip: str) -> tuple[str, str]:
+    """The answer's one JSON text, and the same as the inside of a JSON string; a view is not written again where it knows its own."""
+    texts, quoted = [], []
+    for name, value in body.items():
+        if isinstance(value, View):
+            texts.append(f'"{name}":{value.text}')
+            quoted.append(f'\\"{name}\\":{value.escaped}')
+        else:
+            text = f'"{name}":{"true" if value is True else encode_text(value)}'
+            texts.append(text)
+            quoted.append(escaped(text))
+    texts.append(f'"operations":{strip}')
+    quoted.append(escaped(texts[-1]))
+    return f"{{{','.join(texts)}}}", f"{{{','.join(quoted)}}}"
 
 
 _HELD = {

@@ -173,6 +173,41 @@ class Tx:
             engine.journal = outer
 
 
+class Transaction:
+    """The block in which a Program may be changed."""
+
+    __slots__ = ("_engine", "_journal", "_pause_after")
+
+    def __init__(self, engine: Engine, pause_after: int | None) -> None:
+        self._engine = engine
+        self._pause_after = pause_after
+
+    def __enter__(self) -> Tx:
+        engine = self._engine
+        if engine.values.is_crowded:
+            engine.compact_values()     # not at the end: what a closing moved may still be asked for
+        self._journal = Journal(engine)
+        engine.pause_at = NEVER if self._pause_after is None else engine.steps + self._pause_after
+        return Tx(engine)
+
+    def __exit__(self, kind: type[BaseException] | None, problem: object, trace: object) -> None:
+        engine = self._engine
+        try:
+            if kind is None:
+                assert engine.sound, "a refused closing must leave the transaction"
+                if engine.has_pending():
+                    close(engine)
+                    explain.check_dependencies(engine)
+        except BaseException:
+            kind = BaseException
+            raise
+        finally:
+            if kind is not None:
+                self._journal.undo()
+            engine.journal = None
+            engine.pause_at = NEVER
+
+
 class Program:
     """Facts and rules, closed."""
 
@@ -221,26 +256,9 @@ class Program:
     def base_count(self) -> int:
         return self._engine.base_count
 
-    @contextmanager
-    def transaction(self) -> Iterator[Tx]:
+    def transaction(self) -> Transaction:
         """Open the Program for changes; it closes over them at the end, or rolls back on any exception."""
-        engine = self._engine
-        if engine.values.is_crowded:
-            engine.compact_values()     # not at the end: what a closing moved may still be asked for
-        journal = Journal(engine)
-        engine.pause_at = NEVER if self.pause_after is None else engine.steps + self.pause_after
-        try:
-            yield Tx(engine)
-            assert engine.sound, "a refused closing must leave the transaction"
-            if engine.has_pending():
-                close(engine)
-                explain.check_dependencies(engine)
-        except BaseException:
-            journal.undo()
-            raise
-        finally:
-            engine.journal = None
-            engine.pause_at = NEVER
+        return Transaction(self._engine, self.pause_after)
 
     # what holds
     def holds(self, atom: Atom) -> bool:

@@ -161,11 +161,6 @@ class Written(dict):
     __slots__ = ("text",)
 
 
-def quoted(json_text: str) -> str:
-    """A JSON text as a JSON string. No control character stands in a JSON text, so two replacements do it."""
-    return '"' + json_text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def encode_text(message: object) -> str:
     """A message as compact JSON text on one line."""
     written = message.get("result") if type(message) is dict else None

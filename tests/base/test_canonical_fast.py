@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rulith.base.canonical import _slow_text, canonical_text
+from rulith.base.canonical import _slow_text, canonical_text, spelled
 from rulith.base.errors import Refused
 
 TEXTS = st.one_of(st.text(max_size=12), st.sampled_from([
@@ -26,6 +26,12 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_the_fast_way_writes_what_the_careful_way_writes(value: object) -> None:
     assert canonical_text(value) == _slow_text(value)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-zA-Z]{1,12}", fullmatch=True), VALUES, max_size=5), VALUES)
+def test_a_spelled_object_knows_the_text_that_the_careful_way_writes(row: dict, below: object) -> None:
+    found = spelled({**row, "command": spelled({"below": below})})
+    assert found == {**row, "command": {"below": below}} and canonical_text(found) == _slow_text({**row, "command": {"below": below}})
 
 
 @pytest.mark.parametrize("value", [

@@ -300,6 +300,44 @@ def test_several_commands_are_one_row_or_nothing(ops):
     assert ops.law.last_ordinal == 1 and len(ops.rows) == 1 and len(ops.law.operations) == 1
 
 
+@pytest.mark.parametrize("tool, accepted", list(itertools.product(("OpenCase", "ApplyBatch", "ReadArtifact"), (True, False))))
+def test_one_admission_says_what_three_commands_said(tool, accepted):
+    """What was read, the call and its delivery, in one row: the same operations and strip as one by one."""
+    def play(at_once):
+        found = Ops()
+        found.frozen = "2026-10-03T08:00:00.000Z"
+        for number in range(9):
+            settled = {"state": "done" if accepted or number % 2 else "refused", "result": {"accepted": accepted, "n": number}, "summary": f"n {number}", "reason": "no"}
+            admit = {"kind": "admit", "tool": tool, "label": tool, "session": "s1", "caseIds": ["case_1"], "settled": settled}
+            if at_once:
+                found.run(**admit, acknowledges=True, delivers=True)
+            else:
+                found.run("several", commands=[{"kind": "acknowledge", "session": "s1"}, admit, {"kind": "deliver", "ordinal": number + 1, "session": "s1"}])
+        return found.law
+    once, by_one = play(True), play(False)
+    assert once.operations == by_one.operations and once.last_at == by_one.last_at and once.settled_write == by_one.settled_write
+    assert once.strip(at=once.last_at, encode=json.dumps) == by_one.strip(at=by_one.last_at, encode=json.dumps)
+    assert once.unresolved() is None
+
+
+def test_a_call_that_is_not_settled_cannot_be_delivered_by_its_admission(ops):
+    with pytest.raises(Refused) as refused:
+        ops.admit(plan=PLAN, delivers=True)
+    assert refused.value.code == "bad_command" and ops.law.last_ordinal == 0
+
+
+def test_the_strips_text_is_the_strip_whatever_was_written_before(ops):
+    """Rows are remembered as text; who read an outcome moves an operation and no row."""
+    for number in range(8):
+        ordinal = ops.done()
+        for _ in range(2):
+            assert json.loads(ops.law.strip_text(at="2026-10-03T09:00:00.000Z", encode=json.dumps)) == ops.strip()
+        ops.run("deliver", ordinal=ordinal, session="s1")
+        if number % 2:
+            ops.run("acknowledge", session="s1")
+        assert json.loads(ops.law.strip_text(at="2026-10-03T09:00:00.000Z", encode=json.dumps)) == ops.strip()
+
+
 def test_old_plain_operations_are_forgotten_external_ones_are_not(ops):
     external = ops.claimed()
     ops.run("settle", ordinal=external, state="done", result=GOOD, summary="confirmed")

@@ -114,6 +114,8 @@ def test_a_cached_view_equals_one_computed_from_nothing(play):
         play.board.state.epoch += 1
         cold = Viewer(play.board.state).view(None, focus, play.policy, nodes_max=60, bytes_max=8192)
         assert warm == cold
+        assert warm.text == cold.text and json.loads(warm.text) == warm
+        assert json.loads(f'"{warm.escaped}"') == warm.text and warm.escaped == cold.escaped
         away = dataclasses.replace(play.policy, live={}, version="away")
         assert play.board.view(None, focus, away)["actions"] != [] or case["root"] not in warm["taskStatus"]
 
