@@ -49,8 +49,9 @@ check_sight before a command, shielded and shown_result after it, withheld, visi
 
 Operations commands
     admit         {tool, label, session, caseIds, plan?: ExternalPlan.record(), decision?: {id, kind},
-                   settled?: {state, result, summary, reason?}, profile?: what the Agent could see}
-        -> {ordinal, at, state, stage?, invocationId?}     with `settled`, admitted and settled in one row
+                   settled?: {state, result, summary, reason?}, profile?: what the Agent could see, acknowledges?, delivers?}
+        -> {ordinal, at, state, stage?, invocationId?}     with `settled`, admitted and settled in one row; the session has read
+                                                           what it was told, or reads this one, where that is said
     decide        {ordinal, verdict: approve|reject|expire, reason?}        -> {ordinal, state}
     dispatch      {ordinal, connectionId, workerId, generation, requestDigest, grant?}   (again for another instance)
     claim         {ordinal, connectionId, workerId, generation}             (the same again is a replay)
