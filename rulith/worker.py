@@ -27,7 +27,7 @@ from rulith.disk.atomic import read_bounded
 from rulith.disk.vault import Vault
 from rulith.net.client import HttpClient
 from rulith.procs.blank import blank_variables
-from rulith.procs.child import emit, read_settings as settings_of_parent, watch_controls
+from rulith.procs.child import emit, read_settings as settings_of_parent, watch_controls, watch_parent
 from rulith.wire.manifest import Tool, builtin_tools, read_manifest
 from rulith.work.box_journal import Journal
 from rulith.work.core import Worker

@@ -216,7 +216,10 @@ class WorkerLine:
 
     async def _poll(self, connection_id: str, key: str, operation: dict, request: Request) -> dict:
         worker_id = operation["workerId"]
-        admission = admit_poll(self.fence(connection_id), live=self._is_taken(connection_id), worker_id=worker_id,
+        fence = self.fence(connection_id)
+        if connection_id in self._carried and fence.worker_id != worker_id:
+            raise Refused("worker_lease_held")          # this line is served through its drop box
+        admission = admit_poll(fence, live=self._is_live(connection_id), worker_id=worker_id,
                                stated=operation.get("workerGeneration"))
         if admission.is_new:
             self._move_fence(connection_id, admission.fence, "its Worker was superseded by a new Poll")
@@ -244,12 +247,11 @@ class WorkerLine:
     # --- a line that comes by drop box -------------------------------------------------
 
     def carry(self, connection_id: str, is_holder: Callable[[str | None], bool], isolable_in_s: Callable[[], float]) -> None:
-        """From now on this Connection has a drop box too, whose instances hold the line until they are isolated."""
-        self._carried[connection_id] = Carried(is_holder, isolable_in_s)
+        """From now on a drop box serves this Connection, and its instances hold the line until they are isolated.
 
-    def _is_taken(self, connection_id: str) -> bool:
-        carried = self._carried.get(connection_id)
-        return self._is_live(connection_id) or (carried is not None and carried.is_holder(self.fence(connection_id).worker_id))
+        A Worker on the network that holds it already may go on until it leaves; no other gets it.
+        """
+        self._carried[connection_id] = Carried(is_holder, isolable_in_s)
 
     def admit_carried(self, connection_id: str, worker_id: str, stated: int | None) -> Fence | None:
         """The fence that an instance of the drop box holds now; None for one whose generation has passed. Raises Refused worker_lease_held."""
@@ -258,7 +260,8 @@ class WorkerLine:
             return fence if fence == Fence(worker_id, stated) else None
         if fence.worker_id == worker_id:
             return fence                    # it asked before, and the file that says so had not reached it
-        admission = admit_poll(fence, live=self._is_taken(connection_id), worker_id=worker_id, stated=None)
+        live = self._is_live(connection_id) or self._carried[connection_id].is_holder(fence.worker_id)
+        admission = admit_poll(fence, live=live, worker_id=worker_id, stated=None)
         self._move_fence(connection_id, admission.fence, "its line passed to a drop box")
         return admission.fence
 

@@ -305,6 +305,28 @@ def test_a_worker_on_the_network_does_not_take_the_line_of_a_drop_box(air):
     air(story)
 
 
+def test_a_worker_on_the_network_that_holds_the_line_goes_on_until_it_leaves(play, tmp_path):
+    (tmp_path / "stick").mkdir()
+
+    async def story(world):
+        at_rest(world)
+        online = world.worker()
+        world.gateway.line._carried = {}                     # before the drop box was set up
+        assert (await online.poll())["accepted"]
+        (box,) = world.gateway.boxes
+        world.gateway.line.carry(online.connection, box.is_holder, box.isolable_in_s)
+        air = AirWorker(world, tmp_path / "stick", tmp_path / "air")
+        await air.round()
+        assert "worker_lease_held" in await turns(world) and (await online.poll())["accepted"]
+        await online.release()
+        online.generation = None
+        assert (await online.poll())["errorCode"] == "worker_lease_held"
+        await turns(world)
+        assert world.gateway.line.line(online.connection)["workerId"] == payload(air.receipts_files()[-1])["workerId"]
+
+    play(story, dropboxes={"": str(tmp_path / "stick")})
+
+
 def test_a_line_is_isolated_only_once_nothing_that_is_out_may_start(air, tmp_path):
     async def story(world, first, host, root):
         people = owner_of(world)
@@ -425,8 +447,7 @@ def worker_steps(monkeypatch):
                                (dropbox, "write_receipt")])
 
 
-@pytest.mark.parametrize("die_at", range(1, 13))
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("die_at, after", [(step, bool(step % 2) is odd) for step in range(1, 13) for odd in ((True,) if step < 9 else (True, False))])
 def test_a_worker_killed_at_any_step_leaves_one_execution_and_an_end(air, monkeypatch, die_at, after):
     async def story(world, worker, host, root):
         steps = worker_steps(monkeypatch)

@@ -124,14 +124,14 @@ def end(process: subprocess.Popen) -> int:
 
 
 @contextmanager
-def running_home(product, scratch: Path, *, worker: bool = True) -> Iterator[KeptHome]:
+def running_home(product, scratch: Path, *, worker: bool = True, words: tuple[str, ...] = ()) -> Iterator[KeptHome]:
     folder = scratch / "job"
     if not folder.exists():
         lay_out(folder)
     log = open(scratch / "gateway.log", "ab")
     log_from = log.tell()
     gateway = subprocess.Popen(
-        product.command("gateway", "--home", str(folder / ".rulith"), "--listen", "127.0.0.1:0"), cwd=scratch,
+        product.command("gateway", "--home", str(folder / ".rulith"), "--listen", "127.0.0.1:0", *words), cwd=scratch,
         stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
         env={"PATH": os.environ["PATH"], "RULITH_SEED_WORKSPACE": str(folder)})
     home = None
