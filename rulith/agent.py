@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from rulith.base.clock import SystemClock
 from rulith.base.errors import Mismatch, Refused
+from rulith.disk.home import find_home
 from rulith.procs.child import Settings, emit, read_settings, watch_parent
 from rulith.runtime.chat import LoopThread, chat
-from rulith.runtime.events import TerminalLines, nobody
 from rulith.runtime.options import USAGE, Options, parse
 from rulith.runtime.outcome import COMPLETED, INTERRUPTED, TERMINATED, RunResult, failed
 from rulith.runtime.run import AgentRun, Told, is_chat, run_to_end, serve_to_end, serves
 from rulith.runtime.summary import OF_A_JOB, summary
+from rulith.runtime.terminal import ProgressLine, TerminalView, showable
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,11 +45,20 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _told(options: Options, settings: Settings) -> Told:
-    def line(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+    if settings.attached:
+        return Told(emit, nobody_log if options.quiet else _print_line)
+    view = _view(options, None)
+    return Told(view, nobody_log if options.quiet else view.log)
 
-    progress = nobody if options.quiet else TerminalLines(line)
-    return Told(emit if settings.attached else progress, nobody_log if options.quiet else line)
+
+def _print_line(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _view(options: Options, words: TextIO | None) -> TerminalView:
+    """What this run shows on its terminal."""
+    moves = not options.quiet and sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return TerminalView(None if options.quiet else _print_line, ProgressLine(sys.stderr, SystemClock()) if moves else None, words)
 
 
 def nobody_log(text: str) -> None:
@@ -60,7 +72,7 @@ def _tell(result: RunResult, options: Options) -> int:
     if options.as_json:
         print(json.dumps(document, ensure_ascii=False), flush=True)
     elif result.exit in OF_A_JOB and result.outcome != "error":
-        print(summary(result), flush=True)
+        print(showable(summary(result)), flush=True)
         return result.exit
     if result.exit != 0 or options.as_json and not options.quiet:
         print(result.message, file=sys.stderr, flush=True)
@@ -145,12 +157,15 @@ def _chat(options: Options, settings: Settings) -> int:
     """A chat on this terminal; its exit status."""
     if settings.attached:
         raise Refused("usage", problem="a chat needs a terminal; give a task")
-    run = AgentRun(options, settings, _told(options, settings), clock=SystemClock())
+    streams = sys.stdout is not None and sys.stdout.isatty()
+    view = _view(options, sys.stdout if streams else None)
+    run = AgentRun(options, settings, Told(view, nobody_log if options.quiet else view.log), clock=SystemClock())
+    home = find_home(options.home, settings)
     with LoopThread() as thread:
         try:
             signal.signal(signal.SIGTERM, _raise_terminated)
             thread.ask(run.prepare())
-            chat(run.turn, thread)
+            chat(run.turn, thread, rest=view.rest, history=home.path / "chat-history" if home.path.is_dir() else None)
             return 0
         except (Refused, Mismatch) as problem:
             return _tell(failed(problem), options)

@@ -136,6 +136,7 @@ ATTACHMENTS_MAX = 8               # of one message
 SHOWN_TASK_CHARS_MAX = 8_000      # of a task's text or note in `/runs`; the saved turn holds all of it
 ARCHIVED_KEYS_MAX = 10_000        # remembered where conversations are not saved
 RESTORED_CHARS_MAX = 24_000       # of an earlier conversation, told to a model once
+CHAT_HISTORY_LINES_MAX = 500      # typed lines kept for the arrow keys
 SHADOW_FINDINGS_MAX = 3
 SHADOW_FINDING_CHARS_MAX = 231
 SHADOW_VIEW_CHARS_MAX = 60_000    # of the position a reviewer is shown

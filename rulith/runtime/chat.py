@@ -8,13 +8,29 @@ turn, not the program; at the prompt it asks for /quit. The end of input ends th
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import TypeVar
+
+from rulith.base.limits import CHAT_HISTORY_LINES_MAX
+from rulith.runtime.terminal import showable
+
+try:
+    import readline
+except ImportError:                          # Windows: its console edits lines by itself
+    readline = None  # type: ignore[assignment]
 
 T = TypeVar("T")
 QUIT_WORDS = ("/quit", "/exit")
+HELP = """/quit, /exit   end the chat; a Case that is open stays as it is
+/help          this list
+Ctrl-C         stop the turn under way; the chat goes on
+Ctrl-D         as /quit"""
+_COMMAND = re.compile(r"/[a-z]+", re.ASCII)
 CANCEL_GRACE_S = 30.0
 
 
@@ -59,23 +75,54 @@ def _cancel_inner(loop: asyncio.AbstractEventLoop) -> None:
             task.cancel()
 
 
-def use_line_editing() -> None:
-    """History and editing at the prompt, where the platform has them."""
-    try:
-        import readline  # noqa: F401  # importing it is what switches it on
-    except ImportError:
-        return
+class LineEditing:
+    """Editing at the prompt, and the lines of earlier chats, where the platform has them.
+
+    path   where typed lines are kept, for their user alone; None keeps them for this chat
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._began = 0
+
+    def __enter__(self) -> LineEditing:
+        if readline is None:
+            return self
+        readline.set_history_length(CHAT_HISTORY_LINES_MAX)
+        if self._path is not None:
+            try:
+                readline.read_history_file(str(self._path))
+            except OSError:
+                pass                         # the first chat, or a file that cannot be read: it begins empty
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        if readline is None or self._path is None:
+            return
+        try:
+            os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o600))
+            readline.write_history_file(str(self._path))
+        except OSError:
+            pass                             # typed lines are a comfort, not a record
 
 
-def chat(turn: Callable[[str], Coroutine[object, object, str]], thread: LoopThread, *,
-         read: Callable[[str], str] = input, write: Callable[[str], None] = print) -> None:
+def chat(turn: Callable[[str], Coroutine[object, object, str]], thread: LoopThread, *, read: Callable[[str], str] = input,
+         write: Callable[[str], None] = print, rest: Callable[[str], str] = str, history: Path | None = None) -> None:
     """Ask for lines and run one turn for each until the input ends.
 
     turn   what a line leads to; returns the text to show. Its exceptions pass through.
+    rest   what of that text is not on the screen yet
     """
     if sys.stdin is not None and sys.stdin.isatty():
-        use_line_editing()
-    write("Type what you want done; /quit or the end of input ends the chat.")
+        with LineEditing(history):
+            _chat(turn, thread, read, write, rest)
+    else:
+        _chat(turn, thread, read, write, rest)
+
+
+def _chat(turn: Callable[[str], Coroutine[object, object, str]], thread: LoopThread, read: Callable[[str], str],
+          write: Callable[[str], None], rest: Callable[[str], str]) -> None:
+    write("Type what you want done; /help lists the commands, /quit or the end of input ends the chat.")
     while True:
         try:
             line = read("you> ").strip()
@@ -87,5 +134,9 @@ def chat(turn: Callable[[str], Coroutine[object, object, str]], thread: LoopThre
             continue
         if line in QUIT_WORDS:
             return
-        if line:
-            write(thread.ask(turn(line)))
+        if _COMMAND.fullmatch(line):
+            write(HELP if line == "/help" else f"There is no command {line}; /help lists them.")
+        elif line:
+            left = rest(thread.ask(turn(line)))
+            if left:
+                write(showable(left))

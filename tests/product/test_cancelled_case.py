@@ -31,17 +31,17 @@ def test_a_failed_read_is_tried_again_once_a_person_cancelled_its_case(product, 
     given = (folder / "runtime" / "input.json").read_text("utf-8")
     (folder / "runtime" / "input.json").unlink()
     first = product.run(*CRON, cwd=tmp_path, env=env)
-    assert first.status == 12 and "Console (section Cases)" in first.err, first
+    assert first.status == 12 and "Console (section Cases)" in first.out, first
     (folder / "runtime" / "input.json").write_text(given, "utf-8")
     stuck = product.run(*CRON, cwd=tmp_path, env=env)    # the file is back, and by rule nothing is repeated
-    assert stuck.status == 12 and "Console (section Cases)" in stuck.err and "input.json" in stuck.err, stuck
+    assert stuck.status == 12 and "Console (section Cases)" in stuck.out and "input.json" in stuck.out, stuck
 
     with running_home(product, tmp_path, worker=False) as home:
         console = home.console(tmp_path)
         case = the_case(console)
         assert console.ask("hold-case", {**case, "reason": "wait for the file"})["ok"]
     held = product.run(*CRON, cwd=tmp_path, env=env)
-    assert held.status == 11 and "wait for the file" in held.err, held
+    assert held.status == 11 and "wait for the file" in held.out, held
 
     with running_home(product, tmp_path, worker=False) as home:
         console = home.console(tmp_path)

@@ -36,16 +36,21 @@ class Terminal:
         self.child = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env=env, cwd=cwd, start_new_session=True,
                                       preexec_fn=_own_terminal)
         os.close(slave)
-        self.seen = ""
+        self.seen = self.everything = ""
 
-    def wait_for(self, words: str, timeout_s: float = 30.0) -> None:
+    def wait_for(self, words: str, timeout_s: float = 30.0, *, pressing: str = "") -> None:
+        """Read until `words`; `pressing` a key meanwhile: a signal that comes just before Python waits for a line waits for a key."""
         deadline = time.monotonic() + timeout_s
         while words not in self.seen:
             left = deadline - time.monotonic()
             assert left > 0, f"never said {words!r}:\n{self.seen}"
+            if pressing and not select.select([self.master], [], [], 1.0)[0]:
+                self.type(pressing)
+                continue
             if select.select([self.master], [], [], left)[0]:
                 try:
-                    self.seen += os.read(self.master, 65_536).decode("utf-8", "replace")
+                    came = os.read(self.master, 65_536).decode("utf-8", "replace")
+                    self.seen, self.everything = self.seen + came, self.everything + came
                 except OSError:
                     break
         assert words in self.seen, self.seen
@@ -75,7 +80,7 @@ def test_ctrl_c_stops_a_turn_and_the_chat_goes_on(tmp_path):
             RULITH_URL=gateway.url, RULITH_TOKEN=TOKEN, RULITH_MODEL_URL=model.url, RULITH_HOME=str(tmp_path), TERM="dumb"), tmp_path)
         terminal.wait_for("you> ")
         terminal.type("\x03")
-        terminal.wait_for("/quit or Ctrl-D")
+        terminal.wait_for("/quit or Ctrl-D", pressing="\x03")
         terminal.wait_for("you> ")
         terminal.type("open it and look\n")
         assert reached.wait(30)
@@ -88,6 +93,24 @@ def test_ctrl_c_stops_a_turn_and_the_chat_goes_on(tmp_path):
         terminal.type("\x04")
         assert terminal.close() == 0
         assert model.refused == []
+
+
+def test_a_chat_on_a_terminal_streams_remembers_and_forgets_nothing(tmp_path):
+    """Words come once though they stream; the arrow keys bring back a line of an earlier chat."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for number in range(2):
+        with gateway_in_thread(CalculationBoard()) as gateway, model_in_thread([f"Reply number {number}."]) as model:
+            terminal = Terminal([sys.executable, "-X", "utf8", "-m", "rulith", "agent"], door_environment(
+                RULITH_URL=gateway.url, RULITH_TOKEN=TOKEN, RULITH_MODEL_URL=model.url, RULITH_HOME=str(home), TERM="xterm", COLUMNS="80"), tmp_path)
+            terminal.wait_for("you> ")
+            terminal.type("\x1b[A\n" if number else "what I typed first\n")
+            terminal.wait_for(f"Reply number {number}.")
+            terminal.wait_for("you> ")
+            terminal.type("\x04")
+            assert terminal.close() == 0
+            assert terminal.everything.count(f"Reply number {number}.") == 1 and "what I typed first" in model.words()
+    assert (home / "chat-history").stat().st_mode & 0o077 == 0
 
 
 def test_the_chat_ends_with_its_input_and_asks_nothing_for_empty_lines():
