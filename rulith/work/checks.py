@@ -69,6 +69,7 @@ class Cleared:
     runnable: Runnable = field(repr=False)
     object_bytes: int = 0
     keeps: bool = False
+    work_type: str = "action"
 
 
 def _as_malformed(code: str, refused: Refused) -> Refused:
@@ -135,7 +136,7 @@ def _select_source(
 _KINDS: Mapping[str, tuple[type, ...]] = {"string": (str,), "number": (int, float), "boolean": (bool,)}
 
 
-def _check_arguments(params: Mapping[str, object], args: Mapping[str, object], adapter: str) -> None:
+def check_arguments(params: Mapping[str, object], args: Mapping[str, object], adapter: str) -> None:
     """Checks 9 and 10: the declared arguments, each of its kind, and no other."""
     for name in params:
         if adapter.startswith("db-") and name.lower() == "sql":
@@ -173,9 +174,9 @@ def judge_row(row: Mapping[str, object], bench: Bench) -> Cleared:
     params, policy, returns = spec["params"], row["artifactPolicy"], spec["returns"]
     assert isinstance(params, dict) and isinstance(policy, dict) and isinstance(returns, list)
     assert isinstance(row["sourceUpload"], dict)
-    _check_arguments(params, stated, tool.adapter)
+    check_arguments(params, stated, tool.adapter)
     if tool.params or tool.builtin or "params" in tool.definition:
-        _check_arguments(tool.params, stated, tool.adapter)
+        check_arguments(tool.params, stated, tool.adapter)
     call = Call(
         str(row["work"]), execution_key(str(row["boardId"]), str(row["work"])), tool, stated, source,
         policy["inlineBytes"], policy["objectBytes"],

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from rulith.adapters.hands import Runnable
-from rulith.adapters.outcomes import Call, Failed
+from rulith.adapters.outcomes import Call, Failed, Outcome
 from rulith.adapters.sources import Source, Sources
 from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json
@@ -24,6 +24,7 @@ from rulith.wire import worker_hop
 from rulith.wire.lease import POLL_AGAIN_S, LeaseKeeper, Moment
 from rulith.wire.manifest import Tool
 from rulith.work.checks import Bench, Cleared, judge_row
+from rulith.work.orders import EVIDENCE, VERIFICATION, ClearedOrder, judge_order, write_order
 from rulith.work.receipts import Receipt, write_kept, write_not_recorded, write_receipt
 from rulith.work.renewals import Renewals
 from rulith.work.replies import Accepted, Denied, Rejected, Reply, Silent, flat
@@ -99,7 +100,7 @@ class Worker:
         self._asked_at: Moment | None = None
         self._asked_generation: int | None = None
         self._timer_s: float | None = None
-        self._cleared: Cleared | None = None
+        self._cleared: Cleared | ClearedOrder | None = None
         self._receipt: Receipt | None = None
         self._kept: ToKeep | None = None         # a result on its way to be told by reference
         self._body = b""
@@ -294,19 +295,19 @@ class Worker:
         self._rest(now, min(UNTAKEN_REST_S * 2 ** (self._untaken - 1), UNTAKEN_REST_MAX_S))
 
     def _must_fetch(self, row: Mapping[str, object]) -> bool:
-        record = row.get("sourceRecordId")
+        record = row.get("sourceRecordId") if row.get("workType") == "action" else row.get("source")
         is_new = isinstance(record, str) and record != "" and not self._sources.is_known(record)
-        return is_new and row.get("workType") == "action" and row is not self._fetched_for
+        return is_new and row.get("workType") in ("action", VERIFICATION, EVIDENCE) and row is not self._fetched_for
 
-    def _judge(self, row: Mapping[str, object], now: Moment) -> Cleared:
+    def _judge(self, row: Mapping[str, object], now: Moment) -> Cleared | ClearedOrder:
         kind = row.get("workType")
-        if kind != "action":
+        if kind not in ("action", VERIFICATION, EVIDENCE):
             raise Refused("work_not_built", kind=repr(str(kind)[:40]))
         if row.get("work") in self._started:
             raise Refused("already_run_here", invocation=str(row["work"])[:120])
         lease = self.keeper.lease
         assert lease is not None
-        return judge_row(row, Bench(
+        return (judge_row if kind == "action" else judge_order)(row, Bench(
             self._connection_id, self._key, self.worker_id, self._tools, self._sources.find, self._compile,
             lambda: self.keeper.is_live(now, lease.generation), lease.generation, self._keeps,
         ))  # fmt: skip
@@ -322,10 +323,13 @@ class Worker:
 
     # -- claim, run, report ------------------------------------------------------------
 
-    def _claim(self, cleared: Cleared, now: Moment) -> None:
-        self.phase = Phase.CLAIMING
+    def _claim(self, cleared: Cleared | ClearedOrder, now: Moment) -> None:
         self._cleared = cleared
-        operation = worker_hop.claim("action", cleared.invocation, worker_id=self.worker_id,
+        if cleared.work_type == EVIDENCE:      # it is asked of whoever can tell, and claimed by nobody
+            self._run(cleared)
+            return
+        self.phase = Phase.CLAIMING
+        operation = worker_hop.claim(cleared.work_type, cleared.invocation, worker_id=self.worker_id,
                                      generation=cleared.generation, grant=cleared.grant)  # fmt: skip
         self._post_after_renewal(ClaimCame, operation, cleared.generation)
 
@@ -336,17 +340,14 @@ class Worker:
             self._reject(reply)
             return
         if isinstance(reply, Accepted):
-            self._took = True
-            _remember(self._started, cleared.invocation)
             if not self.keeper.is_live(now, cleared.generation):
                 # The machine slept, or the answer was very late: whoever holds the line now may have settled the call.
                 late = Refused("claim_too_late")
-                self._tell("skip", invocation=cleared.invocation, workType="action", code=late.code, reason=late.happened)
-                self._report(write_receipt(cleared, Failed(f"not_run: {late.code}: {late.happened}")))
+                self._started_on(cleared)
+                self._tell("skip", invocation=cleared.invocation, workType=cleared.work_type, code=late.code, reason=late.happened)
+                self._report(_told(cleared, Failed(f"not_run: {late.code}: {late.happened}")))
                 return
-            self.phase = Phase.RUNNING
-            self._tell("claimed", invocation=cleared.invocation, tool=cleared.tool.id, action=cleared.action)
-            self._do(Run(cleared.runnable))
+            self._run(cleared)
             return
         if isinstance(reply, Silent):
             # The lost answer may have been a yes; then the call is ours to leave to a person.
@@ -354,17 +355,31 @@ class Worker:
             self._doubts = True
         else:
             code, reason = reply.code or f"http_{reply.status}", reply.teaching
-        self._tell("skip", invocation=cleared.invocation, workType="action", code=code, reason=reason)
+        self._tell("skip", invocation=cleared.invocation, workType=cleared.work_type, code=code, reason=reason)
         self._cleared = None
         if isinstance(reply, Denied) and (reply.code or "").startswith(("worker_lease_", "worker_fenced")):
             self._drop(reply.code or "")
         self._next(now)
 
+    def _started_on(self, cleared: Cleared | ClearedOrder) -> None:
+        self._took = True
+        _remember(self._started, cleared.invocation)
+
+    def _run(self, cleared: Cleared | ClearedOrder) -> None:
+        self._started_on(cleared)
+        self.phase = Phase.RUNNING
+        self._tell("claimed", invocation=cleared.invocation, tool=cleared.tool.id, action=cleared.action)
+        self._do(Run(cleared.runnable))
+
     def _run_ended(self, signal: RunEnded, now: Moment) -> None:
         cleared = self._cleared
         assert cleared is not None
-        told = write_receipt(cleared, signal.outcome)
-        if isinstance(told, ToKeep):
+        told = _told(cleared, signal.outcome)
+        if told is None:
+            self._tell("skip", invocation=cleared.invocation, workType=cleared.work_type, code="no_facts", reason="the Tool told no fact; nothing is reported")
+            self._cleared = None
+            self._next(now)
+        elif isinstance(told, ToKeep):
             self.phase, self._kept = Phase.KEEPING, told
             self._do(Keep(told, cleared.grant, cleared.generation))
         else:
@@ -579,6 +594,10 @@ class Worker:
             self._waiting = send
         else:
             self._do(send)
+
+
+def _told(cleared: Cleared | ClearedOrder, outcome: Outcome) -> Receipt | ToKeep | None:
+    return write_order(cleared, outcome) if isinstance(cleared, ClearedOrder) else write_receipt(cleared, outcome)
 
 
 def _batch_place(row: Mapping[str, object]) -> int:

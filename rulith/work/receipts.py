@@ -40,7 +40,7 @@ class Receipt:
     why: str = ""
 
 
-class _Unmapped(Exception):
+class Unmapped(Exception):
     """The output does not yield the facts that the contract returns; says why."""
 
 
@@ -49,19 +49,19 @@ def rows_of(text: str) -> list[object]:
     try:
         value = read_json(text[prefix.end() :] if (prefix := _HTTP_PREFIX.match(text)) else text, "the output")
     except Refused as refused:
-        raise _Unmapped(refused.happened.rstrip(".")) from None
+        raise Unmapped(refused.happened.rstrip(".")) from None
     rows = value.get("rows") if isinstance(value, dict) else None
     if not isinstance(rows, list):
-        raise _Unmapped("the output is not {rows: [...]}")
+        raise Unmapped("the output is not {rows: [...]}")
     return rows
 
 
 def facts_of(returns: Sequence[Mapping[str, object]], rows: Sequence[object]) -> list[dict[str, object]]:
-    """Each returns row times each result row gives one fact. Raises _Unmapped naming the column."""
+    """Each returns row times each result row gives one fact. Raises Unmapped naming the column."""
     facts = []
     for row in rows:
         if not isinstance(row, Mapping):
-            raise _Unmapped("a row of the output is not an object")
+            raise Unmapped("a row of the output is not an object")
         for wanted in returns:
             args: dict[str, object] = {}
             columns = wanted["args"]
@@ -70,7 +70,7 @@ def facts_of(returns: Sequence[Mapping[str, object]], rows: Sequence[object]) ->
                 value = row.get(column[1:])
                 if not isinstance(value, (str, bool, int, float)):
                     lack = "is missing" if column[1:] not in row else "is not a text, number or boolean"
-                    raise _Unmapped(f"the column {column[1:]} of the output {lack}")
+                    raise Unmapped(f"the column {column[1:]} of the output {lack}")
                 args[name] = value
             facts.append({"predicate": wanted["predicate"], "args": args})
     return facts
@@ -138,7 +138,7 @@ class _Writer:
         if cleared.returns:
             try:
                 facts = facts_of(cleared.returns, rows_of(outcome.text) if outcome.rows is None else outcome.rows)
-            except _Unmapped as problem:
+            except Unmapped as problem:
                 if outcome.unreadable or not cleared.is_read:
                     return self.undeliverable(outcome.unreadable or UNREADABLE, str(problem))
                 return self.failed(f"The Tool ran and its result cannot be read: {problem}.")

@@ -37,6 +37,7 @@ CODES: dict[str, tuple[str, str]] = {
         "The lease passed before the answer to the claim came, so the call was not started.",
         "Nothing ran. Apply the Action again if it is still wanted.",
     ),
+    "order_not_handled": ("No Tool here handles {kind} of {name!r}.", "Name it under `handles` of a Tool in the Tool Manifest, and lock that Tool."),
     "work_not_built": ("Rows of {kind} work are not part of this release.", "The row stays with the gateway."),
     # Paths and Sources
     "path_refused": ("The path {path!r} of {where} is refused: {problem}.", "Name a file below the Source's folder with plain names and slashes."),
