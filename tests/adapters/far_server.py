@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-CUT, HANG = object(), object()       # close without an answer; never answer
+CUT, HANG = object(), object()       # close without an answer; never answer. `connection: close` in an answer closes after it
 
 
 @dataclass
@@ -55,6 +55,8 @@ class FarServer:
                     return
                 writer.write(said)
                 await writer.drain()
+                if b"\r\nconnection: close\r\n" in said:
+                    return
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
@@ -68,7 +70,10 @@ async def far_server(script: Callable[[Seen], object]):
 
     async def accept(reader, writer):
         tasks.add(asyncio.current_task())
-        await far.serve(reader, writer)
+        try:
+            await far.serve(reader, writer)
+        except asyncio.CancelledError:
+            pass                                 # the test is over
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     far.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
