@@ -36,6 +36,8 @@ def fan_out(*sinks: Sink) -> Sink:
 
 def shown(value: object) -> object:
     """A display copy: the value itself, or its JSON text cut on a character boundary."""
+    if 2 * len(json.dumps(value)) <= SHOWN_BYTES_MAX:        # the encoder that indents is ten times slower
+        return value
     text = json.dumps(value, ensure_ascii=False, indent=1)
     data = text.encode("utf-8", "replace")
     if len(data) <= SHOWN_BYTES_MAX:
@@ -73,8 +75,14 @@ class TerminalLines:
             return f"  Case {fields['caseId']} is in focus"
         if type_ == "case-closed":
             return f"  Case {fields['caseId']} is closed: {fields['disposition']}"
-        if type_ in ("loss", "model-error", "blocked", "error"):
+        if type_ in ("loss", "model-error", "blocked", "error", "model-wait"):
             return f"  ! {fields.get('message', type_)}"
+        if type_ == "model-card" and fields.get("new"):
+            return f"  (this model service {flat(fields['new']['words'], 200)})"
+        if type_ == "shadow":
+            return f"  review: {'; '.join(flat(each, 240) for each in fields['findings']) or flat(fields.get('message') or fields['state'], 240)}"
+        if type_ in ("task-start", "task-done"):
+            return f"  {'▸' if type_ == 'task-start' else '▪'} {fields['task']} {flat(fields.get('outcome') or fields.get('text', ''), 120)}"
         if type_ == "compact":
             return "  (older messages of this conversation were condensed)"
         return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from rulith.base.clock import Clock
 from rulith.base.errors import Mismatch, Refused
@@ -31,6 +32,7 @@ from rulith.runtime.outcome import (
     COMPLETED, ERROR, NOTHING_TO_DO, STUCK, TERMINATED, WAITING, RunResult, failed,
 )
 from rulith.runtime.prices import read_prices
+from rulith.runtime.quirk_memory import QuirkMemory
 from rulith.runtime.serve import Door
 from rulith.runtime.service import TURN_FAILURES, Service, ServiceLimits, Talk
 from rulith.runtime.session import Reach
@@ -128,7 +130,8 @@ class AgentRun:
         if driver == MODEL:
             assert settings.model is not None
             self._meter = self._budget(settings, settings.model)
-            self._client = ModelClient(self._http, settings.model, clock=self._clock, emit=self._emit, meter=self._meter)
+            self._quirks = QuirkMemory(Path(settings.quirks_path) if settings.quirks_path else None, clock=self._clock)
+            self._client = ModelClient(self._http, settings.model, clock=self._clock, emit=self._emit, meter=self._meter, memory=self._quirks)
         if settings.serve is not None:
             return                           # the session is opened once the service's address is there
         await self._line.open()
@@ -262,7 +265,7 @@ class AgentRun:
             if type_ != "model-delta":           # what the reviewer says is no answer to anybody
                 self._emit(type_, **fields)
 
-        client = ModelClient(self._http, model, clock=self._clock, emit=tell, meter=self._meter)
+        client = ModelClient(self._http, model, clock=self._clock, emit=tell, meter=self._meter, memory=self._quirks)
         return Shadow(self._line, client, self._watch, self._clock, self._emit)
 
     def _result_of(self, turn: TurnResult) -> RunResult:
@@ -289,6 +292,8 @@ class AgentRun:
     def broken_off(self, problem: Refused | Mismatch) -> RunResult:
         """The result of a run that `problem` ended, with what it had come to."""
         result = failed(problem)
+        if isinstance(problem, Refused) and problem.code == "budget_spent":
+            result.outcome = "stuck"             # how a job stands, and no fault
         closed = [] if self._line is None else self._line.book.closed
         result.case_id, result.root = self._case(closed)
         result.steps, result.closed_cases = self._steps(), closed

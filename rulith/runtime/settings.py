@@ -10,6 +10,7 @@ Source  the MCP surface, "Environment"; the design, "Which model"
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ DEFAULT_MODEL_URL = "https://api.anthropic.com/v1/messages"
 EXPLORATION = "exploration"
 OUTPUT_TOKENS_BOUNDS = (256, 65_536)
 SHADOW_OUTPUT_TOKENS = 6000
+BUDGET_FILE, QUIRKS_FILE = "agent-budget.json", "model-quirks.json"      # in the folder of a profile
 _SERVE_KEY = re.compile(r"[A-Za-z0-9_-]{16,128}", re.ASCII)
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -86,6 +88,7 @@ class Settings:
     history: HistorySettings | None = None
     budget: BudgetSettings | None = None
     shadow: ModelSettings | None = None
+    quirks_path: str = ""        # where it is remembered what model services want
 
 
 def read_settings(env: Mapping[str, str], options: Options, *, default_url: str, warn: Warn) -> Settings:
@@ -123,7 +126,14 @@ def read_settings(env: Mapping[str, str], options: Options, *, default_url: str,
         history=_history(env) if serving else None,
         budget=_budget(env, options),
         shadow=read_shadow(env, model) if options.shadow else None,
+        quirks_path=env.get("RULITH_MODEL_QUIRKS_FILE", "").strip() or _of_profile(env, QUIRKS_FILE),
     )
+
+
+def _of_profile(env: Mapping[str, str], name: str) -> str:
+    """A file of the profile whose lock a parent names; empty without one."""
+    lock = env.get("RULITH_AGENT_LOCK", "").strip()
+    return os.path.join(os.path.dirname(lock), name) if lock else ""
 
 
 def _serve_key(env: Mapping[str, str]) -> str:
@@ -155,7 +165,7 @@ def _budget(env: Mapping[str, str], options: Options) -> BudgetSettings | None:
     caps = read_caps(text, "--budget" if options.budget else "RULITH_BUDGET")
     if caps is None:
         return None
-    path = env.get("RULITH_BUDGET_FILE", "").strip()
+    path = env.get("RULITH_BUDGET_FILE", "").strip() or _of_profile(env, BUDGET_FILE)
     if not path and caps.per != "run":
         raise Refused("setting_refused", name="RULITH_BUDGET", value=text[:200],
                       problem="without a profile RULITH_BUDGET_FILE names where to remember what was used, or per=run forgets it")

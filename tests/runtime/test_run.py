@@ -79,6 +79,13 @@ def test_the_result_of_a_model_run_lists_what_was_applied(run_job):
     assert document["caseId"] == CASE and document["closedCases"][0]["disposition"] == "completed"
 
 
+def test_a_budget_that_is_spent_ends_a_run_as_stuck_with_its_case_named(run_job):
+    result = run_job(CalculationBoard(), Options("go", budget="rounds=2,per=run"), replies=steps_of(*HONEST))
+    document = result.document()
+    assert (document["exit"], document["outcome"], document["errorCode"], document["caseId"]) == (12, "stuck", "budget_spent", CASE)
+    assert "budget of 2 rounds per run" in document["message"] and len(document["steps"]) == 1
+
+
 def test_a_model_that_fails_later_leaves_the_case_named(run_job):
     document = run_job(CalculationBoard(), Options("go"), replies=[[OPEN], Whole(500, b"no")]).document()
     assert (document["exit"], document["caseId"], document["errorCode"]) == (1, CASE, "model_refused")

@@ -147,3 +147,62 @@ def test_the_driver_follows_from_what_is_known(options, env, driver):
     (Options("go", driver="model", case_type="verified_calculation"), "model_not_configured")])
 def test_without_a_model_only_a_named_contract_is_driven(options, code):
     assert refusal_of(lambda: choose_driver(options, settings_of({}, options))).code == code
+
+
+# budgets, the service, the review
+
+def test_a_budget_needs_a_place_to_be_remembered_unless_it_is_for_one_run(tmp_path):
+    assert refusal_of(lambda: settings_of({"RULITH_BUDGET": "rounds=3"})).code == "setting_refused"
+    assert settings_of({"RULITH_BUDGET": "rounds=3,per=run"}).budget.path == ""
+    assert settings_of({"RULITH_BUDGET": "rounds=3", "RULITH_AGENT_LOCK": str(tmp_path / "agent.lock")}).budget.path == str(tmp_path / "agent-budget.json")
+    assert settings_of({"RULITH_BUDGET": "rounds=3", "RULITH_BUDGET_FILE": "b"}).budget.path == "b"
+    assert settings_of({"RULITH_BUDGET": "rounds=3,per=run"}, Options(budget="rounds=1,per=run")).budget.caps.rounds == 1
+    assert settings_of().budget is None
+
+
+def test_a_wrong_budget_is_named_by_where_it_stands():
+    assert "--budget" in str(refusal_of(lambda: settings_of(options=Options(budget="x=1"))))
+    assert "RULITH_BUDGET" in str(refusal_of(lambda: settings_of({"RULITH_BUDGET": "x=1"})))
+
+
+@pytest.mark.parametrize("env, serves", [({}, False), ({"RULITH_SERVE": "on"}, True), ({"RULITH_SERVE": "off"}, False)])
+def test_the_environment_may_ask_for_the_service(env, serves):
+    assert (settings_of(env).serve is not None) is serves
+
+
+def test_the_service_has_its_defaults_and_bounds():
+    warned: list[str] = []
+    found = settings_of({"RULITH_SERVE_PORT": "0", "RULITH_SERVE_RUNS": "x", "RULITH_SERVE_SLOTS_MAX": "10001"}, Options(serve=True), warned).serve
+    assert (found.port, found.key, found.runs_max, found.slots_max) == (7799, "", 200, 64) and len(warned) == 3
+    assert "secret" not in repr(settings_of({"RULITH_SERVE_KEY": "secret-secret-secret"}, Options(serve=True)))
+
+
+@pytest.mark.parametrize("key", ["short", "with blank in the key", "ü" * 20, "x" * 129])
+def test_a_weak_service_key_is_refused_and_not_shown(key):
+    refusal = refusal_of(lambda: settings_of({"RULITH_SERVE_KEY": key}, Options(serve=True)))
+    assert refusal.code == "setting_refused" and key not in str(refusal)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"origin": "o", "accountId": "", "agentId": 3}', '{"origin": "o", "accountId": "", "agentId": "", "x": ""}'])
+def test_a_history_of_nobody_is_refused(text):
+    refusal = refusal_of(lambda: settings_of({"RULITH_CONVERSATION_DIR": "c", "RULITH_CONVERSATION_OWNER": text}, Options(serve=True)))
+    assert refusal.code == "setting_refused" and "RULITH_CONVERSATION_OWNER" in str(refusal)
+    assert settings_of({"RULITH_CONVERSATION_DIR": "c", "RULITH_CONVERSATION_OWNER": text}).history is None
+
+
+MAIN = {"RULITH_MODEL_URL": "https://models.example/v1", "RULITH_MODEL": "main", "RULITH_MODEL_KEY": "k1", "RULITH_MODEL_MAX_OUTPUT_TOKENS": "9000"}
+
+
+@pytest.mark.parametrize("env, url, model, key", [
+    ({}, "https://models.example/v1/chat/completions", "main", "k1"), ({"RULITH_SHADOW_MODEL": "second"}, "https://models.example/v1/chat/completions", "second", "k1"),
+    ({"RULITH_SHADOW_URL": "https://other.example/v1", "RULITH_SHADOW_KEY": "k2"}, "https://other.example/v1/chat/completions", "main", "k2"),
+    ({"RULITH_SHADOW_URL": "http://127.0.0.1:1/v1"}, "http://127.0.0.1:1/v1/chat/completions", "main", None),
+])
+def test_a_reviewer_is_the_main_model_but_for_what_is_said_differently(env, url, model, key):
+    found = settings_of({**MAIN, **env}, Options(shadow=True)).shadow
+    assert (found.endpoint.url, found.model, found.key, found.max_tokens, found.thinking) == (url, model, key, 6000, None)
+
+
+def test_a_key_is_never_sent_to_another_service_than_its_own():
+    assert refusal_of(lambda: settings_of({**MAIN, "RULITH_SHADOW_URL": "https://other.example/v1"}, Options(shadow=True))).code == "model_key_missing"
+    assert settings_of({**MAIN, "RULITH_SHADOW_URL": "https://other.example/v1"}).shadow is None
