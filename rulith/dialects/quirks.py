@@ -53,7 +53,7 @@ _DENIED = (r"(not (yet |currently )?(be )?(supported?|allowed|permitted|accepted
 
 def _both(subject: str, said: str = _DENIED) -> re.Pattern[str]:
     """`subject` and `said` in one text, in either order."""
-    return re.compile(rf"(?=.*{subject})(?=.*{said})", re.I | re.S)
+    return re.compile(rf"(?=.*(?:{subject}))(?=.*(?:{said}))", re.I | re.S)
 
 
 # In the order in which they are asked: the narrower word first.

@@ -24,8 +24,8 @@ from rulith.runtime.surface import Tool
 NOTES_MAX = 40
 NOTE_CHARS_MAX = 160
 LONG_REQUEST_BYTES = 32_768      # from here identical views are sent once
-SHORT_RESULT_CHARS = 2_000       # what may stay of a result where the whole conversation is too long
-_LEFT_OUT = "[This result was left out because the conversation became too long. QueryBoard reads the Board as it is.]"
+RESULT_CHARS = (2_000, 400)      # what may stay of each result, and of what was called, where the whole conversation is too long
+_LEFT_OUT = "The rest was left out: the conversation became too long. QueryBoard reads the Board as it is."
 _MARKER = "[Earlier parts of this conversation were condensed. What they were about:]"
 
 
@@ -40,6 +40,10 @@ class Conversation:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(self._entries)
 
     @property
     def has_results(self) -> bool:
@@ -79,14 +83,14 @@ class Conversation:
         gone = self.condense(len(self._entries) // 2)
         if gone:
             return gone
-        places = [index for index, entry in enumerate(self._entries) if isinstance(entry, ResultsEntry)]
-        for group in (places[:-1], places):
-            shorter = {index: ResultsEntry(tuple(map(_short, self._entries[index].results))) for index in group}
-            changed = [index for index, entry in shorter.items() if entry != self._entries[index]]
-            for index in changed:
-                self._entries[index] = shorter[index]
-            if changed:
-                return len(changed)
+        last = max((index for index, entry in enumerate(self._entries) if isinstance(entry, ResultsEntry)), default=0)
+        for chars in RESULT_CHARS:
+            for end in (last - 1, len(self._entries)):       # the newest calls and results last
+                shorter = [_shorter(entry, chars) if index < end else entry for index, entry in enumerate(self._entries)]
+                changed = sum(old != new for old, new in zip(self._entries, shorter))
+                if changed:
+                    self._entries = shorter
+                    return changed
         return 0
 
     def in_words(self) -> list[Entry] | None:
@@ -124,8 +128,10 @@ class Conversation:
 async def ask(model: ModelClient, conversation: Conversation, system: str, tools: Sequence[Tool], *, emit: Sink) -> Reply:
     """The model's reply to the conversation, which is made shorter or plainer where its service takes it in no other way.
 
-    Raises like ModelClient.ask, the conversation as it was before.
+    Raises like ModelClient.ask.
     """
+    first: Refused | None = None         # what led to plain words
+    before: Sequence[Entry] = ()
     while True:
         try:
             return await model.ask(system, conversation.for_request(), tools, conversation.ids, conversation.figures)
@@ -133,16 +139,16 @@ async def ask(model: ModelClient, conversation: Conversation, system: str, tools
             if refusal.code == "model_too_long" and (gone := conversation.shorten()):
                 emit("compact", entries=gone)
                 continue
-            plain = conversation.in_words() if refusal.code == "model_refused" and refusal.facts["status"] in (400, 422) else None
+            is_refused = refusal.code == "model_refused" and refusal.facts["status"] in (400, 422)
+            if first is not None and is_refused:
+                conversation.become(before)      # plain words do not help
+                raise first from None
+            plain = conversation.in_words() if is_refused else None
             if plain is None:
                 raise
-            try:
-                reply = await model.ask(system, plain, tools, conversation.ids, conversation.figures)
-            except Refused:
-                raise refusal from None
-            emit("compact", entries=len(conversation))
+            first, before = refusal, conversation.entries
             conversation.become(plain)
-            return reply
+            emit("compact", entries=len(plain))
 
 
 def _results(entries: Sequence[Entry]) -> list[CallResult]:
@@ -159,8 +165,30 @@ def _bytes_of(entries: Sequence[Entry]) -> int:
     return sum(len(text.encode("utf-8", "replace")) for text in texts)
 
 
-def _short(result: CallResult) -> CallResult:
-    return result if len(result.text) <= SHORT_RESULT_CHARS else replace(result, text=_LEFT_OUT)
+def _shorter(entry: Entry, chars: int) -> Entry:
+    if isinstance(entry, ResultsEntry):
+        return ResultsEntry(tuple(_short(result, chars) for result in entry.results))
+    if isinstance(entry, ModelEntry) and any(len(call.replayed) > chars for call in entry.calls):
+        return replace(entry, calls=tuple(
+            call if len(call.replayed) <= chars else replace(call, replayed=json.dumps({"leftOut": _LEFT_OUT})) for call in entry.calls))
+    return entry
+
+
+def _short(result: CallResult, chars: int) -> CallResult:
+    """A long result without its views; what became of the call stays, whatever else has to go."""
+    if len(result.text) <= chars:
+        return result
+    try:
+        body = json.loads(result.text)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        return replace(result, text=_LEFT_OUT)
+    kept = {name: value for name, value in body.items() if name not in ("view", "currentView")}
+    if len(json.dumps(kept)) > chars - len(_LEFT_OUT):
+        kept = {name: value for name, value in kept.items() if not isinstance(value, (dict, list)) and len(str(value)) <= chars // 8}
+    shorter = json.dumps({**kept, "leftOut": _LEFT_OUT}, ensure_ascii=False, separators=(",", ":"))
+    return replace(result, text=shorter) if len(shorter) < len(result.text) else result
 
 
 def _note(entry: UserEntry) -> str:

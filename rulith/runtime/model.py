@@ -173,7 +173,7 @@ class ModelClient:
         body = self._wire.request_body(
             model=settings.model, max_tokens=settings.max_tokens, system=system, entries=entries, tools=rows, thinking=settings.thinking,
             wants=known, streamed=quirks.WHOLE_REPLIES not in known)
-        return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        return encoded(body)
 
     def _tell_usage(self, usage: Usage, status: int, request_bytes: int, entries: Sequence[Entry], began_s: float,
                     figures: Mapping[str, int]) -> None:
@@ -182,6 +182,11 @@ class ModelClient:
         self._emit("model-usage", durationMs=round((self._clock.monotonic_s() - began_s) * 1000), httpStatus=status,
                    requestBytes=request_bytes, messageCount=len(entries), **figures,
                    **{name: value for name, value in fields.items() if value is not None})
+
+
+def encoded(body: dict) -> bytes:
+    """A request as bytes; letters as themselves, and no lone surrogate whatever a tool description holds."""
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _is_busy(heard: Failure) -> bool:
