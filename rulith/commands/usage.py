@@ -21,9 +21,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "setup": ("the same as start", START),
     "agent": ("drive one Case, with a model or by rule alone", """rulith agent [options] [task words]
 
-Opens or focuses a Case and works on it. Without a model the board driver applies ready
-Actions by rule alone. Address and token come from RULITH_URL and RULITH_TOKEN, else from
-a profile of the home.
+Opens or focuses a Case and works on it; without task words a chat on the terminal. Without
+a model the board driver applies ready Actions by rule alone. Address and token come from
+RULITH_URL and RULITH_TOKEN, else from a profile of the home.
 
   --driver model|board     who chooses the next step
   --profile NAME           whose credentials and settings (default: the only profile)
@@ -34,7 +34,9 @@ a profile of the home.
   --insecure-http          allow a gateway over plain http beyond this machine
   --json                   print one result object on stdout
   --quiet                  no progress on stderr
-  --serve                  not in this release
+  --budget LIMITS          what the model may use, e.g. rounds=40,tokens=200000,money=1.50,per=day
+  --shadow                 have a second model name what an unfinished Case lacks
+  --serve                  take tasks over HTTP on 127.0.0.1, port 7799
 
 Exit: 0 completed, 1 error, 2 usage, 3 credential rejected, 4 replaced, 5 history,
 10 nothing to do, 11 waiting for a person, 12 stuck, 13 refused, 14 unreachable,
