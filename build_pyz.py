@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import ast
 import base64
+import bz2
 import csv
 import hashlib
 import io
@@ -34,6 +35,7 @@ import tokenize
 import types
 import venv
 import zipfile
+import zlib
 from pathlib import Path
 
 if sys.version_info < (3, 10):
@@ -67,7 +69,8 @@ GROUPS = {
 }
 LIBRARIES = {"http": "h11 wsproto", "roots": "certifi", "signing": "ecdsa six.py"}
 OTHER_LIBRARIES = "secrets"            # keyring, jeepney and what they stand on
-PLAIN = re.compile(r"LICENSE|__main__\.py|rulith/base/importer\.py|rulith/examples/.+")  # what runs first, and what people copy
+PLAIN = re.compile(r"LICENSE|__main__\.py|rulith/base/(importer|bunzip)\.py|rulith/examples/.+")  # what runs first, and what people copy
+QUICK = ("start", "http")              # read by every start, so packed by what unpacks fastest
 
 SHIPPED_SUFFIXES = {".py", ".json", ".html", ".css", ".js", ".svg", ".png", ".ico", ".txt", ".md", ".webmanifest", ".sh", ".service", ".timer", ".xml"}
 SHIPPED_PROTOCOL = (*generate.BUNDLES, "codes.json", "board-words.json", "capability.schema.json",
@@ -355,9 +358,19 @@ def packed(files: dict[str, bytes]) -> dict[str, bytes]:
             entries[name] = files[name]
         else:
             streams.setdefault(group, []).append(files[name])
-    entries |= {f"packed/{group}": b"".join(parts) for group, parts in streams.items()}
+    entries |= {f"packed/{group}": smallest(group, b"".join(parts)) for group, parts in streams.items()}
     entries["packed/index"] = "".join(f"{group}\n{''.join(rows)}" for group, rows in sorted(index.items())).encode()
     return entries
+
+
+def smallest(group: str, content: bytes) -> bytes:
+    """The content of a group as its entry holds it: a bzip2 stream where that is the smaller one and may be slow."""
+    stream = bz2.compress(content, 9)
+    return stream if group not in QUICK and len(stream) < len(zlib.compress(content, 9)) else content
+
+
+def is_stream(name: str, content: bytes) -> bool:
+    return name.startswith("packed/") and content.startswith(b"BZh")
 
 
 def contents(archive_path: Path) -> list[tuple[str, str, bytes]]:
@@ -370,7 +383,8 @@ def contents(archive_path: Path) -> list[tuple[str, str, bytes]]:
     found, left = [], {}
     with zipfile.ZipFile(archive_path) as pyz:
         for info in pyz.infolist():
-            left[info.filename] = pyz.read(info)
+            data = pyz.read(info)
+            left[info.filename] = bz2.decompress(data) if is_stream(info.filename, data) else data
     group = ""
     for line in left.pop("packed/index").decode("utf-8").splitlines():
         size, blank, name = line.partition(" ")
@@ -419,7 +433,7 @@ def archive(files: dict[str, bytes]) -> bytes:
             entry = zipfile.ZipInfo(name, ZIP_TIME)
             entry.create_system = 3
             entry.external_attr = 0o100644 << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.compress_type = zipfile.ZIP_STORED if is_stream(name, files[name]) else zipfile.ZIP_DEFLATED
             pyz.writestr(entry, files[name], compresslevel=9)
     return out.getvalue()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import hashlib
 import json
 import os
@@ -69,6 +70,7 @@ def test_an_archive_that_differs_from_its_index_is_named(pyz, tmp_path, change):
         for name in whole.namelist():
             data = whole.read(name)
             if name == "packed/law":
+                data = bz2.decompress(data)
                 data = {"longer": data + b"import os\n", "shorter": data[:-1]}.get(change, data)
             copy.writestr(name, data)
         if change == "stray entry":
