@@ -112,6 +112,7 @@ async def _crowd(brood: Brood | None, processes_max: int | None) -> None:
     """Ends once there are more processes of the command than it may have."""
     if brood is None or processes_max is None:
         await asyncio.get_running_loop().create_future()
+    await asyncio.sleep(COUNT_S)
     while brood.count() <= processes_max:
         await asyncio.sleep(COUNT_S)
 

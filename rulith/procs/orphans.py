@@ -15,6 +15,7 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 from rulith.procs.identity import start_ticks
 from rulith.procs.trees import descendants, kill_process
@@ -49,7 +50,7 @@ class Brood:
     """What is below this process as a command begins, so that the rest can be told from it afterwards."""
 
     def __init__(self) -> None:
-        self._known = frozenset(descendants(os.getpid())) if adopt_orphans() else None
+        self._known = frozenset(_below(os.getpid())) if adopt_orphans() else None
         self._pid = 0
 
     def began(self, pid: int) -> None:
@@ -57,7 +58,7 @@ class Brood:
 
     def count(self) -> int:
         """How many processes of the command there are now, itself included; 0 where that cannot be told."""
-        return len(self._left())
+        return len(self._left(_below))
 
     async def end(self) -> None:
         """End what the command left, once it has ended itself; wait until it is gone, within a bound.
@@ -93,7 +94,7 @@ class Brood:
         spared = {pid for pid, _ in self._known} | _ours
         stopped: set[int] = set()
         for _ in range(QUICK_LOOKS):
-            fresh = _children() - spared - stopped
+            fresh = set(_children(os.getpid(), os.getpid()) or ()) - spared - stopped
             for pid in fresh:
                 try:
                     os.kill(pid, signal.SIGSTOP)
@@ -104,22 +105,40 @@ class Brood:
                 break
         return bool(stopped)
 
-    def _left(self) -> list[tuple[int, str]]:
+    def _left(self, below: Callable[[int], list[tuple[int, str]]] = descendants) -> list[tuple[int, str]]:
         """Below us now, neither known before nor part of something else of ours. A fork since the last look is seen by the next."""
         if self._known is None:
             return []
         others = _ours - {self._pid}
-        spared = {row for pid in others for row in descendants(pid)}
-        return [row for row in descendants(os.getpid()) if row not in self._known and row not in spared and row[0] not in others]
+        spared = {row for pid in others for row in below(pid)}
+        return [row for row in below(os.getpid()) if row not in self._known and row not in spared and row[0] not in others]
 
 
-def _children() -> set[int]:
-    """Those whose parent this process is, among them every orphan it took over; empty where the kernel does not list them."""
+def _children(pid: int, thread: int) -> list[int] | None:
+    """What this thread started, and for the first thread of a process every orphan it took over; None where nobody lists them."""
     try:
-        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:
-            return set(map(int, file.read().split()))
+        with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+            return list(map(int, file.read().split()))
     except OSError:
-        return set()
+        return None
+
+
+def _below(pid: int) -> list[tuple[int, str]]:
+    """As `descendants`, asked of the kernel's own lists: microseconds, and it may miss one while others come and go."""
+    if _children(pid, pid) is None:
+        return descendants(pid)
+    found: list[tuple[int, str]] = []
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        try:
+            threads = os.listdir(f"/proc/{one}/task")
+        except OSError:
+            continue                                   # it ended while we looked
+        for child in (child for thread in threads for child in _children(one, int(thread)) or ()):
+            found.append((child, start_ticks(child)))
+            waiting.append(child)
+    return found
 
 
 def _stop(pid: int, ticks: str) -> None:
