@@ -42,6 +42,7 @@ HABITS = {
     "reasoning_in_text": "writes its reasoning into the text: that part is not shown",
     "error_in_success": "reports errors inside answers with status 200",
     "no_end_mark": "ends streams without saying why",
+    "calls_as_words": "writes calls into its text, where they are not run: RULITH_MODEL_TOOLS=emulated may help",
     "busy": "was too busy and was asked again",
 }
 WORDS = {**WISHES, **HABITS}
@@ -86,6 +87,14 @@ def learned_from(status: int, said: str, known: Collection[str]) -> str | None:
 
 def with_quirk(known: Collection[str], quirk: str) -> frozenset[str]:
     return frozenset(known) - {_OPPOSITES.get(quirk, "")} | {quirk}
+
+
+_AS_WORDS = re.compile(r"<tool_call>|<function=|<\|tool_call|^\s*(```json\s*)?\{\s*\"(tool|name|function|tool_calls)\"\s*:")
+
+
+def says_call_in_words(text: str) -> bool:
+    """Whether a reply without calls looks like one that was meant as a call."""
+    return bool(_AS_WORDS.search(text[:4000]))
 
 
 _TOO_LONG = re.compile(r"context[ _](length|window|size|limit)|maximum (prompt|context|input)|prompt is too long|too many (input )?tokens"

@@ -82,7 +82,8 @@ class ModelClient:
         while True:
             heard = await self._send(system, entries, rows, ids, figures or {})
             if isinstance(heard, Reply):
-                for habit in sorted(heard.habits - self.known):
+                in_words = not heard.calls and quirks.TOOLS_AS_TEXT not in self.known and quirks.says_call_in_words(heard.text)
+                for habit in sorted((heard.habits | ({"calls_as_words"} if in_words else set())) - self.known):
                     self._learn(habit)
                 return heard
             quirk = quirks.learned_from(heard.status, heard.said, self.known | tried)

@@ -218,6 +218,7 @@ REFUSED_CALLS = [
     Fault("deep nesting", _text(_member('"d": ' + "[" * 90 + "]" * 90)), runs=BUT_LAST, calls="some"),
     Fault("a tool that is not there", _last(lambda call: setattr(call, "name", "TransferMoney")), runs=BUT_LAST, calls="some"),
     Fault("a name that cannot be said", _last(lambda call: setattr(call, "name", "rm -rf / ; \u2603" * 9)), runs=BUT_LAST, calls="some"),
+    Fault("a call written into the text", flag("as_words"), runs=NONE, ends=TEXT, calls="some", as_text=SKIP),
     Fault("no name", _last(lambda call: setattr(call, "name", "")), runs=BUT_LAST, calls="some", form="whole"),
 ]
 

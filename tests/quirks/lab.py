@@ -243,6 +243,9 @@ class Lab:
             draft.thinking = self._thinking(flags, len(draft.calls))
         if "surrogate" in flags and draft.text:
             draft.text += " \ud83d!"
+        if "as_words" in flags:
+            draft.text += f"<tool_call>{draft.calls[0].text}</tool_call>"
+            draft.calls = []
         if in_text and draft.calls:
             draft.text = _spelled(draft.calls[0], flags)
             draft.calls = []
