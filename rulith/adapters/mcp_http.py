@@ -17,7 +17,7 @@ from rulith.adapters.places import Place
 from rulith.base.errors import Refused
 from rulith.net.client import ClientStream, HttpClient, NetFailed
 from rulith.wire import jsonrpc
-from rulith.wire.jsonrpc import Response
+from rulith.wire.jsonrpc import RequestId, Response
 from rulith.wire.mcp_outbound import SESSION_HEADER, STATELESS, headers_of, said, sort_out
 from rulith.wire.sse import EventStream
 
@@ -50,7 +50,8 @@ class HttpLink:
     def last_words(self) -> str:
         return ""
 
-    async def exchange(self, message: Mapping[str, object], budget: Budget, mirrored: Mapping[str, str] = {}) -> Response:
+    async def exchange(self, message: Mapping[str, object], budget: Budget, mirrored: Mapping[str, str] = {},
+                       late: RequestId | None = None) -> Response:
         if not self.is_open:
             raise Cut("its session is over", sent=False)
         return await budget.within(self._ask(message, budget, mirrored))

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Protocol, TypeVar
 
 from rulith.base.clock import Clock
-from rulith.wire.jsonrpc import Response
+from rulith.wire.jsonrpc import RequestId, Response
 
 T = TypeVar("T")
 
@@ -63,8 +63,12 @@ class McpLink(Protocol):
     async def open(self) -> None:
         """Raises Cut(sent=False)."""
 
-    async def exchange(self, message: Mapping[str, object], budget: Budget, mirrored: Mapping[str, str] = ...) -> Response:
-        """Raises Cut, Turned."""
+    async def exchange(self, message: Mapping[str, object], budget: Budget, mirrored: Mapping[str, str] = ...,
+                       late: RequestId | None = None) -> Response:
+        """The answer. `late` is a discovery given up on: should it be answered now, in our newest date, that is the answer.
+
+        Raises Cut, Turned.
+        """
 
     async def notify(self, message: Mapping[str, object], budget: Budget) -> None: ...
 

@@ -34,7 +34,7 @@ from rulith.wire.mcp_outbound import (
     stated_dates,
 )
 
-PROBE_S = 3.0                    # for a server that lets an unknown request lie
+PROBE_S = 3.0                    # for a server that lets an unknown request lie; one that is slow to start may still answer it
 SESSIONS_MAX = 128
 
 
@@ -50,6 +50,7 @@ class Session:
         self.link = link
         self._pinned = date
         self._asked = 0
+        self._probe: int | None = None
         self._offered: dict[str, Offered] | None = None
         self._is_whole = False           # the list of Tools was not cut
 
@@ -82,7 +83,8 @@ class Session:
 
     async def _discover(self, budget: Budget) -> bool:
         """Whether the server speaks the date without sessions."""
-        message = request(STATELESS, self._next_id(), "server/discover", VERSION)
+        self._probe = self._next_id()
+        message = request(STATELESS, self._probe, "server/discover", VERSION)
         self.link.date = STATELESS
         try:
             response = await budget.within(self.link.exchange(message, budget), min(PROBE_S, budget.left_s() / 3))
@@ -102,7 +104,10 @@ class Session:
     async def _shake_hands(self, budget: Budget) -> None:
         refusal = ""
         for date in HANDSHAKES if self._pinned is None else (self._pinned,):
-            response = await self.link.exchange(initialize(self._next_id(), date, VERSION), budget)
+            response = await self.link.exchange(initialize(self._next_id(), date, VERSION), budget, late=self._probe)
+            if response.id == self._probe:       # it was only slow to start
+                self.link.date = STATELESS
+                return
             if response.result is not None:
                 agreed = agreed_date(response.result)
                 if self._pinned not in (None, agreed):

@@ -19,8 +19,8 @@ from rulith.base.errors import Refused
 from rulith.procs.spawned import STDOUT, Spawned
 from rulith.procs.trees import kill_group, kill_tree, terminate_group
 from rulith.wire import jsonrpc
-from rulith.wire.jsonrpc import Message, Request, Response
-from rulith.wire.mcp_outbound import reply_to, said, sort_out
+from rulith.wire.jsonrpc import Message, Request, RequestId, Response
+from rulith.wire.mcp_outbound import STATELESS, reply_to, said, sort_out, stated_dates
 
 CLOSE_S, TERMINATE_S, KILL_S = 2.0, 2.0, 5.0     # the three steps of an end
 TAIL_BYTES = 4_096
@@ -68,13 +68,14 @@ class StdioLink:
         self._child.exited.add_done_callback(lambda _: self._arrived.set())
         self._child.closed.add_done_callback(lambda _: self._arrived.set())
 
-    async def exchange(self, message: Mapping[str, object], budget: Budget, mirrored: Mapping[str, str] = {}) -> Response:
+    async def exchange(self, message: Mapping[str, object], budget: Budget, mirrored: Mapping[str, str] = {},
+                       late: RequestId | None = None) -> Response:
         if not self.is_open:
             raise Cut(self._ending(), sent=False)
         self._budget, self._idle = budget, 0
         try:
             self._write(message)
-            return await budget.within(self._answer(message["id"]))
+            return await budget.within(self._answer(message["id"], late))
         finally:
             self._budget = None
 
@@ -85,10 +86,13 @@ class StdioLink:
         assert self._child is not None
         self._child.write(jsonrpc.encode(message) + b"\n")
 
-    async def _answer(self, awaited: object) -> Response:
+    async def _answer(self, awaited: RequestId, late: RequestId | None) -> Response:
         assert self._child is not None
         while True:
-            found, _ = sort_out(self._messages, awaited)  # type: ignore[arg-type]
+            found, _ = sort_out(self._messages, awaited)
+            if late is not None:
+                slow, _ = sort_out(self._messages, late)
+                found = slow if slow is not None and STATELESS in stated_dates(slow) else found
             self._messages.clear()
             if found is not None:
                 return found

@@ -109,6 +109,7 @@ def serve(request):
         say({**answer, "error": {"code": -32601, "message": "Method not found"}})
 
 
+time.sleep(SETTINGS.get("slow", 0))
 if SETTINGS.get("stubborn"):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if SETTINGS.get("child"):

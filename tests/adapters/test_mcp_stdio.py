@@ -100,6 +100,7 @@ def once(desk, entry, arguments=None, fence=None, **settings):
 @pytest.mark.parametrize("dates, settings, agreed", [
     (["2026-07-28"], {}, "2026-07-28"), (ALL, {}, "2026-07-28"), (["2025-11-25"], {}, "2025-11-25"), (["2025-06-18"], {}, "2025-06-18"),
     (["2025-06-18"], {"strict": True}, "2025-06-18"),
+    (["2026-07-28"], {"slow": 1.6}, "2026-07-28"), (["2025-11-25"], {"slow": 1.6}, "2025-11-25"),
     (["2025-11-25"], {"silent": ["server/discover"]}, "2025-11-25"), (["2025-11-25"], {"deadly": ["server/discover"]}, "2025-11-25"),
 ])
 def test_a_session_speaks_the_newest_date_of_both(desk, dates, settings, agreed):
@@ -111,7 +112,7 @@ def test_a_session_speaks_the_newest_date_of_both(desk, dates, settings, agreed)
     outcome, session = play(story())
     assert session is not None and session.link.date == agreed, outcome
     assert outcome == Executed('{"rows":[{"n":7}]}', unreadable="mcp_execution_unknown", literal=True)
-    assert ("initialize" in desk.methods()) is (agreed != "2026-07-28")
+    assert ("initialize" in desk.methods()) is (agreed != "2026-07-28" or "slow" in settings)
     assert ("notifications/initialized" in desk.methods()) is (agreed != "2026-07-28")
 
 
