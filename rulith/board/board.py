@@ -29,6 +29,7 @@ from rulith.board.machine import Machine, members
 from rulith.board.operations import Operation
 from rulith.board.profiles import Profile, withheld_ordinals
 from rulith.board.release import Release
+from rulith.board.reports import land_report
 from rulith.board.shapes import BoardPlan, ExternalPlan, Mint, Policy, Source, weaker
 from rulith.board.state import ATTESTED, CLOSED, BoardState, Case, Fact, RuleInfo
 from rulith.board.totals import rule_of
@@ -100,6 +101,7 @@ class Board(Machine):
         "apply_action": ("_apply_action", *members("action focus", "args target")),
         "record_receipt": ("_record_receipt", *members(
             "ordinal plan ok facts resultDigest requestDigest workerId workerGeneration source", "reason result artifacts")),
+        "record_report": ("_record_report", *members("order caseId facts returns args source tier told")),
         "record_refusal": ("_record_refusal", *members("ordinal plan reason")),
         "record_reconciliation": ("_record_reconciliation", *members("ordinal plan outcome by reason")),
         "close_case": ("_close_case", *members("root", "disposition reason obligations by")),
@@ -310,6 +312,12 @@ class Board(Machine):
         attempts.remember(state, plan, attempts.DONE, "it took effect and was recorded", at)
         self._settle_closure()
         return {"action": plan["action"], "done": True, "status": "confirmed", "ok": True, "nodeIds": made}
+
+    def _record_report(self, command: Mapping, at: str, draw: Mint) -> dict:
+        result = land_report(self.state, command, at, draw)
+        self._touch_case(command["caseId"])
+        self._settle_closure()
+        return result
 
     def _record_refusal(self, command: Mapping, at: str, draw: Mint) -> dict:
         """A person said no, or nobody said yes in time: nothing ran."""

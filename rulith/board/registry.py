@@ -39,7 +39,7 @@ AUTHORITY = {
     "install_release": OWNER, "install_constitution": OWNER, "set_device_grant": GATEWAY,
     "restored": GATEWAY, "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
     "decide": OPERATOR, "reconcile": OPERATOR, "close_case": OPERATOR, "pause_case": OPERATOR, "lift_hold": OPERATOR,
-    "withdraw_call": OPERATOR, **PEOPLE_AUTHORITY,
+    "withdraw_call": OPERATOR, "ask_source": OPERATOR, **PEOPLE_AUTHORITY,
 }
 
 

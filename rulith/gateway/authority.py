@@ -28,6 +28,7 @@ from rulith.board.artifacts import Artifacts
 from rulith.board.board import Board
 from rulith.board.machine import Machine
 from rulith.board.operations import Operations
+from rulith.board.orders import Orders
 from rulith.board.profiles import Profile
 from rulith.board.registry import Registry
 from rulith.board.shapes import Outcome, Policy
@@ -38,7 +39,7 @@ GATEWAY_CHAIN = "gateway"
 RESTED_S = 20.0                                       # one command beside the loop takes a few seconds; many in a row never end
 ANYTHING = "*"                                        # the topic of those who watch every chain
 REGISTRY, BOARD, OPERATION, RECEIPT = "registry", "board", "operation", "receipt"
-ARTIFACT = "artifact"                                 # what a Worker registered
+ARTIFACT, ORDER = "artifact", "order"                 # what a Worker registered; what a person asked a Source
 AUDIT = "audit"                                       # kept to be read by people; folds skip it
 
 
@@ -116,7 +117,7 @@ class AgentState:
         self._board = Board(agent_id, recall)
         self.busy: asyncio.Future | None = None        # while a command runs beside the loop; done when it has ended
         self.operations = Operations(agent_id)
-        self.artifacts = Artifacts()
+        self.artifacts, self.orders = Artifacts(), Orders()
         self.case_rows = CaseRows()                    # until the Case's receipt lists them
         self.receipts: dict[str, int] = {}             # caseId -> sequence number of its Terminal Receipt
 
@@ -187,8 +188,8 @@ class Authority:
                 state.note(row.seq, self._replayed(state.board, row).affected_cases)
             elif row.kind == OPERATION:
                 self._note_operation(state, row, self._replayed(state.operations, row))
-            elif row.kind == ARTIFACT:
-                self._replayed(state.artifacts, row)
+            elif row.kind in (ARTIFACT, ORDER):
+                self._replayed(state.artifacts if row.kind == ARTIFACT else state.orders, row)
             elif row.kind == RECEIPT:
                 state.note_receipt(row.seq, row.body["case"]["caseId"])
 
@@ -331,11 +332,18 @@ class Authority:
 
     def command_artifact(self, agent_id: str, command: dict) -> Outcome:
         """Run one command of this Agent's Artifacts; its row is staged."""
-        state, at = self.agents[agent_id], self.at(agent_id)
-        if state.busy is not None:
+        return self._commanded(agent_id, self.agents[agent_id].artifacts, ARTIFACT, command)
+
+    def command_order(self, agent_id: str, command: dict) -> Outcome:
+        """Run one command of this Agent's Orders; its row is staged."""
+        return self._commanded(agent_id, self.agents[agent_id].orders, ORDER, _as_stored(command))
+
+    def _commanded(self, agent_id: str, machine: Machine, kind: str, command: dict) -> Outcome:
+        at = self.at(agent_id)
+        if self.agents[agent_id].busy is not None:
             raise Refused("board_at_work", agent=agent_id)
-        outcome = self._executed(state.artifacts, agent_id, command, at)
-        self._stage(agent_id, ARTIFACT, outcome.row, at)
+        outcome = self._executed(machine, agent_id, command, at)
+        self._stage(agent_id, kind, outcome.row, at)
         return outcome
 
     def audit(self, chain: str, body: dict) -> None:

@@ -25,6 +25,7 @@ from rulith.gateway.console_cases import BODIES as CASE_BODIES, READS as CASE_RE
 from rulith.gateway.console_people import BODIES as PEOPLE_BODIES, DOORS, OWN, ConsolePeople
 from rulith.gateway.console_reads import READS as MORE_READS, ConsoleReads
 from rulith.gateway.local_api import LocalApi, refused
+from rulith.gateway.orders import BODIES as ORDER_BODIES, WorkOrders
 from rulith.gateway.mcp import is_foreign_host, is_foreign_page
 from rulith.gateway.passphrase import SignIn
 from rulith.gateway.people import People
@@ -44,14 +45,14 @@ FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": (
 ACTS = {"decide": ("id", "verdict", "argumentDigest", "reason?"), "reconcile": ("agentId", "ordinal", "outcome", "reason", "argumentDigest"),
         "isolate": ("connectionId",)}
 ACCESS = {"access-answer": ("id", "verdict", "agentId?")}
-BODIES = {**DOORS, "sign-out": (), **OWN, **ACTS, **CASE_BODIES, **PEOPLE_BODIES, **ACCESS}
-READS = ("admin", "people", "access", "access-code", *CASE_READS, *MORE_READS)
+BODIES = {**DOORS, "sign-out": (), **OWN, **ACTS, **CASE_BODIES, **PEOPLE_BODIES, **ACCESS, **ORDER_BODIES}
+READS = ("admin", "people", "access", "access-code", "orders", *CASE_READS, *MORE_READS)
 ANYBODY = ""
 # (method, route) -> the weakest role that may use it; law judges every act again
 ROUTES: dict[tuple[str, str], str] = {
     ("GET", "state"): ANYBODY, **{("GET", route): VIEWER for route in READS},
     **{("POST", route): ANYBODY for route in (*DOORS, "sign-out")}, **{("POST", route): ONESELF for route in OWN},
-    **{("POST", route): OPERATOR for route in (*ACTS, *CASE_BODIES)},
+    **{("POST", route): OPERATOR for route in (*ACTS, *CASE_BODIES, *ORDER_BODIES)},
     **{("POST", route): OWNER for route in (*ADMIN_ROUTES, *PEOPLE_BODIES, *ACCESS)},
 }
 STATUSES = {"sign_in_required": 401, "sign_in_paused": 429, "role_too_low": 403}
@@ -65,10 +66,11 @@ class Console:
     """
 
     def __init__(self, authority: Authority, people: People, local: LocalApi, admin: ConsoleAdmin, cases: ConsoleCases,
-                 access: AccessApi, *, setup_code: Callable[[], str | None]) -> None:
+                 access: AccessApi, orders: WorkOrders, *, setup_code: Callable[[], str | None]) -> None:
         self.authority = authority
         self._admin = admin
         self._access = access
+        self.orders = orders
         self._cases = cases
         self._people = people
         self._local = local
@@ -131,6 +133,8 @@ class Console:
             return _no_store({"ok": True, "admin": self._overview(request)})
         if route == "people":
             return _no_store({"ok": True, "now": self.authority.now(), "people": self.persons.listed()})
+        if route == "orders":
+            return _no_store({"ok": True, "now": self.authority.now(), "orders": self.orders.listed(request.query.get("agent", ""))})
         if route == "access":
             return _no_store({"ok": True, "now": self.authority.now(), "access": self._access.listed(), "agents": self._agents()})
         if route == "access-code":
@@ -201,6 +205,8 @@ class Console:
             return self.persons.run(route, fields, by)
         if route in ACCESS:
             return self._access.answer(fields["id"], fields["verdict"], fields["agentId"], by)
+        if route in ORDER_BODIES:
+            return self.orders.run(route, fields, by)
         if route in CASE_BODIES:
             return self._cases.run(route, fields, by)
         if route == "decide":

@@ -19,7 +19,9 @@ from dataclasses import dataclass
 
 from rulith.base.errors import Refused, Unknown
 from rulith.base.json_text import read_json
+from rulith.board.orders import EVIDENCE, VERIFICATION
 from rulith.gateway.authority import Authority, token_hash
+from rulith.gateway.orders import WorkOrders
 from rulith.gateway.worker_work import Holder, WorkerWork
 from rulith.net.messages import Request, Response, json_response
 from rulith.wire import worker_hop
@@ -30,10 +32,14 @@ from rulith.wire.manifest import read_descriptors
 PATH, SOURCES_PATH = "/work", "/work/sources"
 MATERIAL_PATHS = (REGISTER_PATH, DELIVERY_PATH, RESULT_PATH, CLAIM_PATH)
 GATEWAY = {"kind": "gateway"}
-ACTION = "action"
+ACTION, ORDERS = "action", (VERIFICATION, EVIDENCE)
 
 
 CORE_VERBS = ("FenceWorker", "ReconcileUnknownExecution")      # the gateway's own; no Connection moves a fence or settles a call
+
+
+class NeedsSource(Exception):
+    """A report of evidence that names no Source: a refusal of its own, whatever else is wrong with it."""
 
 
 class Malformed(Exception):
@@ -75,6 +81,7 @@ class WorkerLine:
         self._version = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._carried: dict[str, Carried] = {}
+        self.orders: WorkOrders | None = None
         self.materials = None                # the routes of content that stays at a Worker; set by the service
         authority.live_tools = self.live_tools
         authority.on_refold.append(self._refolded)
@@ -204,13 +211,14 @@ class WorkerLine:
             return {"accepted": True, "lease": self._extend(connection_id)}
         if kind == "ReleaseLease":
             return await self._release(connection_id, operation)
-        if operation["workType"] != ACTION:
-            raise Refused("unsupported_work", kind=operation["workType"])
+        work_type = operation["workType"]
+        if work_type != ACTION and (self.orders is None or work_type not in ORDERS):
+            raise Refused("unsupported_work", kind=work_type)
         holder = Holder(connection_id, key, operation["workerId"], operation["workerGeneration"])
         if kind == "ClaimWork":
             self.check_holder(connection_id, operation)
-            return await self._work.claim(holder, operation)
-        return await self._work.report(holder, operation, self.fence(connection_id))
+            return await (self._work if work_type == ACTION else self.orders).claim(holder, operation)
+        return await (self._work if work_type == ACTION else self.orders).report(holder, operation, self.fence(connection_id))
 
     # --- lease -------------------------------------------------------------------------
 
@@ -236,6 +244,8 @@ class WorkerLine:
             if self.fence(connection_id) != admission.fence:
                 raise Refused("worker_lease_superseded")
             rows = self._work.dispatch(holder, self._held[connection_id].tools)
+            if self.orders is not None:
+                rows += self.orders.rows(holder, self._held[connection_id].tools)
             left = deadline - loop.time()
             if rows or left <= 0 or request.is_client_gone() or self.authority.closing:
                 await self.authority.settled()
@@ -287,6 +297,8 @@ class WorkerLine:
     def supersede(self, connection_id: str, why: str) -> None:
         """Mark the calls that an older generation claimed; whether they took effect is not known."""
         generation = self.fence(connection_id).generation
+        if self.orders is not None:
+            self.orders.supersede(connection_id, generation)
         for agent_id, state in self.authority.agents.items():
             for operation in state.operations.superseded(connection_id, generation):
                 reason = f"The call was claimed, and {why}; whether it took effect is not known."
@@ -367,8 +379,12 @@ def _operation(request: Request) -> dict:
     try:
         body = read_json(request.body, "the body")
         asked = body.get("operation") if isinstance(body, dict) else None
+        if isinstance(asked, dict) and (asked.get("kind"), asked.get("workType")) == ("ReportWork", EVIDENCE) and not asked.get("source"):
+            raise NeedsSource
         if not isinstance(asked, dict) or asked.get("kind") not in CORE_VERBS:
             return worker_hop.read_operation(body)
+    except NeedsSource:
+        raise Refused("report_evidence.source_required") from None
     except Refused as refusal:
         raise Malformed(refusal.teaching) from None
     raise Refused("fence_control_requires_no_connection", verb=asked["kind"])

@@ -64,6 +64,9 @@ def stated_by(row: Mapping, command: Mapping) -> list[tuple[tuple, str, dict]]:
         read_by = {"kind": "receipt", "operation": plan["action"], "tool": plan["tool"], "source": plan["sourceRecordId"], "connection": plan["connectionId"],
                    "requestDigest": command["requestDigest"], "worker": command["workerId"], "generation": command["workerGeneration"]}
         told += [*((each, tier, {**how, **read_by}) for each in command["facts"]), *((each, tier, done) for each in plan["effects"])]
+    if command["kind"] == "record_report":
+        tier = TIERS[max(1, *(TIERS.index(each["tier"]) for each in (command, command["source"] or command)))]
+        told += [(each, tier, {**how, **command["told"], "kind": "receipt"}) for each in command["facts"]]
     if command["kind"] == "record_reconciliation" and command["outcome"] == "happened":
         told += [(each, "attested", {**done, "reconciledBy": command["by"], "reason": command["reason"]}) for each in plan["effects"]]
     return [(fact_of(each), tier, by) for each, tier, by in told]

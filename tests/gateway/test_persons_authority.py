@@ -16,6 +16,7 @@ PASSPHRASE = "correct horse battery"
 P = "rulith.verified_calculation."
 ACTORS = ["page script", "page of another origin", "agent", "worker", "device", "stale page", "nobody"]
 ACTS = ["decide", "reconcile", "isolate", "hold-case", "lift-hold", "close-case", "withdraw-call", "tool-lock", "tool-unlock", "tool-waive", "source-add", "source-edit", "source-remove", "source-delivery",
+        "order-verification", "order-evidence", "order-withdraw",
         "capability-install", "constitution-install", "agent-create", "agent-rotate", "agent-revoke", "agent-profile", "connection-create", "connection-rotate",
         "person-invite", "person-reset", "person-role", "person-remove", "access-answer", "passphrase"]
 
@@ -49,6 +50,9 @@ def bodies(world, decision: dict, case: dict, ordinal: int) -> dict[str, dict]:
         "source-add": {**source.record(), "name": "another"}, "source-edit": {**source.record(), "tier": "verified", "replaces": digest(source.record())},
         "source-remove": {"name": source.name, "replaces": digest(source.record())},
         "source-delivery": {"agentId": agent, "source": source.name, "localRead": True, "offMachine": True},
+        "order-verification": {**of_case, "source": source.name, "toolId": lock.tool_id, "claim": json.dumps({"predicate": P + "input", "args": {
+            "job_id": "calc-001", "unit_price_cents": 1, "quantity": 1, "shipping_cents": 1}})},
+        "order-evidence": {**of_case, "source": source.name, "toolId": lock.tool_id, "material": "orders"}, "order-withdraw": {"agentId": agent, "orderId": "ord_x", "reason": "x"},
         "capability-install": {"text": text, "digest": digest(json.loads(text)), "replaces": ""},
         "constitution-install": {"text": json.dumps(law), "digest": digest(law), "replaces": ""},
         "agent-create": {"name": "Second"}, "agent-rotate": {"id": agent}, "agent-revoke": {"id": agent}, "agent-profile": {"id": agent, "profile": {}, "replaces": digest({})},

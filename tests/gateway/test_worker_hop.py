@@ -420,12 +420,12 @@ def test_another_path_of_the_hop_is_unimplemented(play, kit):
     play(story)
 
 
-def test_work_of_another_type_is_unsupported(play):
+def test_an_order_that_nobody_gave_is_no_work(play):
     async def story(world):
         worker = world.worker()
         await worker.poll()
         answer = await worker.raw({"kind": "ClaimWork", "workType": "verification", "id": "x", **worker.identity()})
-        assert answer.status == 422 and answer.json()["errorCode"] == "unsupported_work"
+        assert answer.status == 200 and answer.json()["errorCode"] == "no_work"
 
     play(story)
 

@@ -139,6 +139,11 @@ CODES: dict[str, tuple[str, str]] = {
         "Report exactly the rows of the Tool's `returns`, from the Source the call was dispatched against.",
     ),
     "artifact_reference_repeated": ("The receipt names artifact {ref} twice.", "Name each artifact once."),
+    "report_evidence.source_required": ("The evidence names no Source.", "Report it with the Source of the order."),
+    "report_evidence.source_mismatch": ("Nobody asked the Source {source!r} for {material}.", "Report it with the Source of the order."),
+    "orders_open": ("{count} orders of this Agent wait for an answer.", "Wait for some, or withdraw them."),
+    "order_asked_already": ("The Source {source!r} is being asked just this.", "Wait for its answer, or withdraw the order."),
+    "order_unanswerable": ("{tool} cannot answer this: {problem}.", "Choose a locked read Tool whose returns hold it, and a Source that may attest it."),
     "unsupported_work": ("Work of type {kind} is not served by this release.", "Report action work; the others arrive with their own release."),
     # the door
     "listen_needs_tls": (
