@@ -8,11 +8,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rulith.base.errors import Refused
 
+_ANY_SPELLING = sys.platform == "darwin"      # its disks open a name in any spelling; it is told in the one that may be asked for
 LOOKED_AT_MAX = 1_000_000        # names of one folder: seconds of looking; more is no folder for people
 
 
@@ -32,15 +35,16 @@ def is_link(seen: os.stat_result) -> bool:
 
 def entry_of(found: os.DirEntry) -> Entry | None:
     """What `found` is, looked at without following it; None when it went away meanwhile."""
+    name = unicodedata.normalize("NFC", found.name) if _ANY_SPELLING else found.name
     try:
         seen = found.stat(follow_symlinks=False)
     except FileNotFoundError:
         return None
     if is_link(seen):
-        return Entry(found.name, "symlink")
+        return Entry(name, "symlink")
     if stat.S_ISDIR(seen.st_mode):
-        return Entry(found.name, "directory")
-    return Entry(found.name, "file", seen.st_size) if stat.S_ISREG(seen.st_mode) else Entry(found.name, "other")
+        return Entry(name, "directory")
+    return Entry(name, "file", seen.st_size) if stat.S_ISREG(seen.st_mode) else Entry(name, "other")
 
 
 def refuse(problem: str) -> Refused:
