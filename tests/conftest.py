@@ -34,6 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz-families", default="", metavar="A,B", help="only these families")
     parser.addoption("--swaps", type=int, metavar="N", help="the long race of links and folders below a Source; writes its record")
     parser.addoption("--swap-seed", type=int, default=20261201, help="which swaps --swaps plays")
+    parser.addoption("--hop-pairs", type=int, metavar="N", help="every fault of the Worker hop, and N pairs of them; writes their record")
+    parser.addoption("--hop-seed", type=int, default=20261201, help="which pairs --hop-pairs plays")
+    parser.addoption("--turns", type=int, metavar="N", help="fuzzed turns with odd model services; writes their record")
+    parser.addoption("--turn-seed", type=int, default=20261201, help="which turns --turns holds")
+    parser.addoption("--small-model", default="", metavar="DIR", help="where a small model and its server were installed; writes their record")
     parser.addoption("--program-seed", type=int, default=20261130, help="which programs --programs generates")
 
 

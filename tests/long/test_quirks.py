@@ -1,0 +1,58 @@
+"""Ten thousand fuzzed turns with odd model services: `.ci/run --long quirks`. 300 of them run with the suite (tests/quirks).
+
+Duty: issue "The Agent Runtime, complete", done when 2. Conversation n of a seed is always the
+same. Writes docs/evidence/quirks.json: seed, commit, turns, how often each oddity came up,
+outcomes, what was learned, effects, seconds, failures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rulith.base.clock import SystemClock, stamp
+from tests.quirks.faults import FAULTS
+from tests.quirks.mutants import MUTANTS
+from tests.quirks.running import Told, play
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = 10_000            # fewer are a try and leave no record
+PART = 500                   # turns between two lines of progress
+SEEN_MIN = 10                # times that each oddity must have come up in a recorded run
+
+
+@pytest.mark.timeout(4 * 3600)
+def test_ten_thousand_turns_leave_every_conversation_alive(request: pytest.FixtureRequest) -> None:
+    turns, seed = request.config.getoption("--turns"), request.config.getoption("--turn-seed")
+    if not turns:
+        pytest.skip("some minutes: .ci/run --long quirks")
+    clock = SystemClock()
+    began_s, began = clock.monotonic_s(), stamp(clock.wall_s())
+    told, part = Told(), 0
+    while told.turns < turns:
+        told.add(asyncio.run(play(seed, min(PART, turns - told.turns), first=part * 1_000)))
+        part += 1
+        print(f"{told.turns} turns, {len(told.failures)} failures, {clock.monotonic_s() - began_s:.0f} s", flush=True)
+    if turns >= RECORDED:
+        _record(told, seed, began, round(clock.monotonic_s() - began_s))
+    assert not told.failures, told.failures[:5]
+    rare = [name for name in (fault.strip() for fault in FAULTS) if told.faults[name] < SEEN_MIN]
+    assert turns < RECORDED or not rare, f"hardly came up: {rare}"
+
+
+def _record(told: Told, seed: int, began: str, seconds: int) -> None:
+    record = {
+        "name": "quirks", "seed": seed, "commit": _commit(), "at": began, "seconds": seconds, "turns": told.turns, "requests": told.requests,
+        "effects": told.effects, "oddities": len(told.faults), "mutants": len(MUTANTS), "failed": len(told.failures),
+        "outcomes": dict(sorted(told.outcomes.items())), "learned": dict(sorted(told.learned.items())),
+        "byOddity": dict(sorted(told.faults.items())), "failures": told.failures[:5]}
+    place = ROOT / "docs" / "evidence" / "quirks.json"
+    place.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def _commit() -> str:
+    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
