@@ -8,9 +8,11 @@ a conversation never stays in a state that ends it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from rulith.base.errors import Refused
 from rulith.dialects import emulated
@@ -116,11 +118,11 @@ class Conversation:
         results = _results(self._entries)
         if sum(len(result.text.encode()) for result in results) < LONG_REQUEST_BYTES:
             return list(self._entries)
-        latest: dict[str, str] = {}
+        latest: dict[bytes, str] = {}
         for result in results:
             view = _whole_view(result)
             if view is not None:
-                latest[view] = result.call_id
+                latest[view[0]] = result.call_id
         return [entry if not isinstance(entry, ResultsEntry) else ResultsEntry(tuple(
             _pointed(result, latest) for result in entry.results)) for entry in self._entries]
 
@@ -199,12 +201,14 @@ def _note(entry: UserEntry) -> str:
     return line if len(line) <= NOTE_CHARS_MAX else line[:NOTE_CHARS_MAX - 1] + "…"
 
 
-def _whole_view(result: CallResult) -> str | None:
-    """The text of an accepted, untruncated QueryBoard view; None for everything else."""
-    if result.tool != "QueryBoard" or result.is_error:
-        return None
+@lru_cache(maxsize=128)
+def _read_view(text: str) -> tuple[bytes, str] | None:
+    """Of an accepted, untruncated QueryBoard view: its digest, and the result with a pointer in its place; None for all else.
+
+    Kept, because a transcript is sent again with every request and its results do not change.
+    """
     try:
-        body = json.loads(result.text)
+        body = json.loads(text)
     except ValueError:
         return None
     view = body.get("view") if isinstance(body, dict) and body.get("accepted") is True else None
@@ -212,13 +216,17 @@ def _whole_view(result: CallResult) -> str | None:
     cut = isinstance(cases, dict) and cases.get("truncated")
     if not isinstance(view, dict) or view.get("truncated") or cut:
         return None
-    return json.dumps(view, sort_keys=True)
-
-
-def _pointed(result: CallResult, latest: dict[str, str]) -> CallResult:
-    view = _whole_view(result)
-    if view is None or latest[view] == result.call_id:
-        return result
-    body = json.loads(result.text)
+    digest = hashlib.sha256(json.dumps(view, sort_keys=True).encode()).digest()
     body["view"] = {"sameAs": "the identical view in the latest QueryBoard result below"}
-    return replace(result, text=json.dumps(body, ensure_ascii=False, separators=(",", ":")))
+    return digest, json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
+def _whole_view(result: CallResult) -> tuple[bytes, str] | None:
+    return None if result.tool != "QueryBoard" or result.is_error else _read_view(result.text)
+
+
+def _pointed(result: CallResult, latest: dict[bytes, str]) -> CallResult:
+    view = _whole_view(result)
+    if view is None or latest[view[0]] == result.call_id:
+        return result
+    return replace(result, text=view[1])
