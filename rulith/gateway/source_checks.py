@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from rulith.adapters.places import VAULT
 from rulith.adapters.sources import Source as GrantedSource
 from rulith.adapters.territory import Territory
 from rulith.base.errors import Refused
@@ -24,7 +25,7 @@ from rulith.disk.profiles import Profile, role_env
 from rulith.gateway.authority import Authority
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
-TYPES = ("file", "http")         # the others need adapters that this release does not have
+TYPES = ("file", "http", "db", "mcp")    # the others have no adapter of their own
 ACCESS_CHARS_MAX = 4_096
 ANYTHING = "*"
 
@@ -62,10 +63,14 @@ def check_source(authority: Authority, profile: Profile | None, home: Home, reco
     _check_attests(authority, record)
     if len(record["access"]) > ACCESS_CHARS_MAX or not record["access"].isprintable() or not record["access"].strip():
         raise Refused("source_access", source=record["name"], problem="it is blank, too long, or holds a control character")
-    if record["type"] == "http":
-        _check_address(record)
-        return ""
-    return _check_folder(profile, home, record)
+    if record["type"] == "file":
+        return _check_folder(profile, home, record)
+    if record["access"] == VAULT:
+        return f"Only the Source vault of the Worker's machine says where {record['name']} is; without an entry there it cannot be used."
+    if record["type"] == "db":
+        return _check_database(profile, home, record)
+    _check_address(record, ("http", "https"), "it is no http or https address without a user name in it")
+    return ""
 
 
 def _check_attests(authority: Authority, record: Mapping) -> None:
@@ -77,16 +82,30 @@ def _check_attests(authority: Authority, record: Mapping) -> None:
                           known=", ".join(may) or "nothing yet")
 
 
-def _check_address(record: Mapping) -> None:
+def _check_address(record: Mapping, schemes: tuple[str, ...], problem: str, *, may_name_user: bool = False) -> None:
     """An address without a credential: those belong in the Worker's own vault."""
     try:
         parts = urlsplit(record["access"])
-        good = parts.scheme in ("http", "https") and parts.hostname and parts.username is None and parts.password is None
+        good = parts.scheme in schemes and (parts.hostname or may_name_user) and parts.password is None and (may_name_user or parts.username is None)
         parts.port  # noqa: B018  raises ValueError when it is no number
     except ValueError:
         good = False
     if not good:
-        raise Refused("source_access", source=record["name"], problem="it is no http or https address without a user name in it")
+        raise Refused("source_access", source=record["name"], problem=problem)
+
+
+def _check_database(profile: Profile | None, home: Home, record: Mapping) -> str:
+    """A file by its whole path, or a server by its name; a password belongs in the Worker's own vault."""
+    access = record["access"]
+    if not access.startswith("sqlite:"):
+        _check_address(record, ("postgresql", "postgres"), "it is neither sqlite:/PATH nor postgresql://user@host/database without a password", may_name_user=True)
+        return ""
+    path = access.removeprefix("sqlite:")
+    path = path[2:] if path.startswith("///") else path
+    if not os.path.isabs(path):
+        raise Refused("source_access", source=record["name"], problem="its file is not named by a whole path from the root of the disk")
+    territory_of(profile, home).folder_of(GrantedSource(record["name"], "db", path))
+    return "" if os.path.isfile(path) else f"This machine has no file {path}; that is right only where the Worker runs on another one."
 
 
 def _check_folder(profile: Profile | None, home: Home, record: Mapping) -> str:

@@ -387,7 +387,10 @@ def test_a_source_is_bound_changed_and_removed(play, kit, tmp_path):
     ("changes", "code"),
     [
         ({"name": ""}, "source_name"), ({"name": "../x"}, "source_name"), ({"name": "a b"}, "source_name"), ({"name": "x" * 65}, "source_name"),
-        ({"type": "db"}, "not_built"), ({"type": "nonsense"}, "not_built"), ({"tier": "best"}, "source_tier"),
+        ({"type": "sensor"}, "not_built"), ({"type": "nonsense"}, "not_built"),
+        *[({"type": "db", "access": access, "attests": []}, "source_access") for access in (
+            "/tmp/x.db", "sqlite:x.db", "sqlite:", "mysql://u@h/d", "postgresql://u:secret@h/d", "postgresql://u@h:x/d", "Vault")],
+        ({"type": "mcp", "access": "npx server", "attests": []}, "source_access"), ({"type": "mcp", "access": "https://u@h/mcp", "attests": []}, "source_access"), ({"tier": "best"}, "source_tier"),
         ({"attests": ["acme.unknown"]}, "attests_unknown"), ({"attests": ["rulith.verified_calculation.total"]}, "attests_unknown"),
         ({"attests": ["case_key"]}, "attests_unknown"), ({"connectionId": "conn_none"}, "unknown_connection"),
         ({"access": ""}, "source_access"), ({"access": "runtime"}, "source_access"), ({"access": "./x"}, "source_access"),

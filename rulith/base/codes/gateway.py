@@ -54,7 +54,7 @@ CODES: dict[str, tuple[str, str]] = {
     "capability_not_installed": ("No Capability {capability} is installed here; there is: {known}.", "Install it with `rulith capability install FILE`."),
     "source_name": ("A Source cannot be named {source!r}.", "Use letters, digits, dots, dashes and underscores, at most 64, the first one a letter or digit."),
     "source_tier": ("{tier!r} is no tier.", "Use one of {known}."),
-    "source_access": ("The address of Source {source!r} is refused: {problem}.", "Give the whole path of a folder, or an http or https address; credentials belong in the Worker's vault."),
+    "source_access": ("The address of Source {source!r} is refused: {problem}.", "Give the whole path of a folder, an http or https address, sqlite:/PATH, postgresql://user@host/database, or the word vault; credentials belong in the Worker's vault."),
     "source_folder_missing": ("The folder {path} of Source {source!r} does not exist on this machine.", "Make it, or correct the path; nothing was bound."),
     "attests_unknown": (
         "A {type} Source such as {source!r} cannot attest {predicate}: no installed Action returns it from a Source of that type.",

@@ -50,6 +50,13 @@ function goes(flow) {
     flow.governed ? h("p", { class: "quiet" }, "A rule that also looks at arguments, a Case or other premises speaks when the call is made.") : null);
 }
 
+const ACCESS = {
+  file: "The whole path on the Worker's machine. It may not contain, be or lie in the home of this installation.",
+  http: "http or https; a credential belongs in the Worker's own vault, never here.",
+  db: "sqlite:/the/whole/path.db, or vault where the Worker's own vault holds the address; a password belongs there, never here.",
+  mcp: "http or https, or vault where the Worker's own vault says how to start or reach the server.",
+};
+
 function sourceForm(admin, editing, work, set, act) {
   const type = work.sourceType || "file";
   const may = Object.entries(admin.predicates).filter(([, row]) => row.types.includes(type));
@@ -68,7 +75,7 @@ function sourceForm(admin, editing, work, set, act) {
     select("source-connection", "Connection whose Worker opens it", admin.connections.map((row) => [row.id, row.name]), editing ? editing.connectionId : admin.connections[0].id),
     select("source-type", "Type", admin.sourceTypes.map((each) => [each, each]), type, { onchange: (event) => set({ sourceType: event.target.value }) }),
     field("access", type === "file" ? "Folder" : "Address", { required: true, value: editing ? editing.access : null, spellcheck: "false", class: "mono", autocomplete: "off" },
-      type === "file" ? "The whole path on the Worker's machine. It may not contain, be or lie in the home of this installation." : "http or https; a credential belongs in the Worker's own vault, never here."),
+      ACCESS[type] || ACCESS.http),
     select("tier", "Strongest tier of its facts", admin.tiers.map((each) => [each, each]), editing ? editing.tier : "attested", {}, "Conclusions are never stronger than what they rest on."),
     h("fieldset", {}, h("legend", {}, "May attest"),
       may.length ? may.map(([name]) => h("label", { class: "check" }, h("input", { type: "checkbox", name: "attests", id: `attests-${name}`, value: name, checked: ticked(name) }), h("code", {}, name)))
