@@ -98,7 +98,7 @@ class Tools(Served):
     async def begin(self) -> None:
         await self.world.initialize()
         for tool, arguments in CALLS[:2]:
-            self._remember(await self.world.call(tool, arguments, tool))
+            self._remember(await self.world.call(tool, arguments))
 
     def make(self, rng: random.Random) -> bytes:
         tool, arguments = pick(rng, CALLS)
@@ -124,7 +124,7 @@ class Tools(Served):
             world.clock.advance(8 * 86_400)
             await world.ask("POST", "/mcp", world.agent_headers(), b'{"jsonrpc":"2.0","id":"late","method":"ping"}')
         if not board.cases(1, live=True):
-            self._remember(await world.call(*CALLS[len(data) % 2], f"again{world.clock.monotonic_s()}"))
+            self._remember(await world.call(*CALLS[len(data) % 2]))
         if world.gateway.surface.sessions.effective(world.agent_id) is None or world.session not in world.gateway.surface.sessions._by_id:
             await world.initialize()
         return accepted
@@ -207,13 +207,13 @@ class WorkerLine(Served):
         if world.unresolved is None or world.unresolved.public_state == "needs_person":
             await world.settle(ok=False)
             if self.number:
-                await world.call("QueryBoard", {}, f"read {self.number}")       # it hears of the last outcome
-                await world.call("CloseCase", {"root": self.names["root"][0], "disposition": "cancelled", "reason": "the next one"}, f"close {self.number}")
+                await world.call("QueryBoard", {})       # it hears of the last outcome
+                await world.call("CloseCase", {"root": self.names["root"][0], "disposition": "cancelled", "reason": "the next one"})
             self.number += 1
             self.names["job"] = [f"calc-{self.number}"]
-            opened = await world.call("OpenCase", {"caseType": "verified_calculation", "businessKey": {"job_id": self.names["job"][0]}}, f"open {self.number}")
+            opened = await world.call("OpenCase", {"caseType": "verified_calculation", "businessKey": {"job_id": self.names["job"][0]}})
             self.names["root"] = [opened["result"]["root"]]
-            held = await world.call("ApplyAction", {"action": PREFIX + "read_input", "args": {"source": "verified-calculation-local"}, "target": self.names["root"][0]}, f"act {self.number}")
+            held = await world.call("ApplyAction", {"action": PREFIX + "read_input", "args": {"source": "verified-calculation-local"}, "target": self.names["root"][0]})
             assert held.get("accepted") is not False, held
         for row in await world.poll():
             self.names["work"], self.names["grant"] = [row["work"]], [row["executionGrant"]]
@@ -484,7 +484,7 @@ class Console(Served):
         self.note("agent", self.world.agent_id)
         self.note("connection", self.world.connection_id)
         for tool, arguments in (*CALLS[:2], ("ApplyBatch", {"operations": BATCHES[0] + BATCHES[2]})):
-            result = (await self.world.call(tool, arguments, tool))["result"]
+            result = (await self.world.call(tool, arguments))["result"]
             self.note("case", result.get("caseId"))
             for node in result.get("nodeIds", ()):
                 self.note("node", node)

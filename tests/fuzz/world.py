@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tempfile
+from itertools import count
 from pathlib import Path
 
 from rulith.base.clock import ManualClock
@@ -40,6 +41,7 @@ class World:
         place = MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
         self.folder = tempfile.mkdtemp(prefix="rulith-fuzz-", dir=place)
         self.problems: list[dict] = []
+        self._numbers = count()
         self.loop = asyncio.new_event_loop()
         self.loop.set_exception_handler(lambda loop, context: self.problems.append(context))
         self.run(self._open())
@@ -101,8 +103,8 @@ class World:
         assert status == 200
         self.session = headers["mcp-session-id"]
 
-    async def call(self, tool: str, arguments: dict, number: object) -> dict:
-        body = json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}).encode()
+    async def call(self, tool: str, arguments: dict) -> dict:
+        body = json.dumps({"jsonrpc": "2.0", "id": f"a call of its own {next(self._numbers)}", "method": "tools/call", "params": {"name": tool, "arguments": arguments}}).encode()
         _, _, told = await self.ask("POST", "/mcp", self.agent_headers(), body)
         return json.loads(json.loads(told)["result"]["content"][0]["text"])
 
