@@ -11,10 +11,13 @@ Source  protocol/mcp-contract.json; the MCP surface, §§1, 2, 6.4 and 8.1.
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from rulith.base.limits import INTEGER_MAX
 from rulith.wire.mcp_streams import AnswerStream, AnswerStreams
 
 CURRENT = "2025-11-25"
@@ -82,6 +85,41 @@ class Call:
     waiter: object = None           # whatever the caller parks retransmissions on while it runs
 
 
+class OldIds:
+    """Ids of calls: whole numbers that ascend as stretches, so that a client that counts costs two numbers; all others by hash.
+
+    Past CALLS_REMEMBERED_MAX of a kind the oldest are let go.
+    """
+
+    def __init__(self) -> None:
+        self._firsts, self._lasts = array("q"), array("q")
+        self._others: dict[int, None] = {}
+
+    def add(self, request_id: object) -> None:
+        newest = self._lasts[-1] if self._lasts else -INTEGER_MAX
+        if type(request_id) is not int or not newest < request_id <= INTEGER_MAX:
+            self._others[hash(call_key(request_id))] = None
+        elif request_id == newest + 1 and self._lasts:
+            self._lasts[-1] = request_id
+        else:
+            self._firsts.append(request_id)
+            self._lasts.append(request_id)
+        if len(self._others) > CALLS_REMEMBERED_MAX:
+            del self._others[next(iter(self._others))]
+        if len(self._lasts) > CALLS_REMEMBERED_MAX:
+            del self._firsts[0], self._lasts[0]
+
+    def __contains__(self, request_id: object) -> bool:
+        if type(request_id) is int:
+            place = bisect_right(self._firsts, request_id) - 1
+            if place >= 0 and request_id <= self._lasts[place]:
+                return True
+        return hash(call_key(request_id)) in self._others
+
+    def __len__(self) -> int:
+        return len(self._lasts) + len(self._others)
+
+
 @dataclass
 class Session:
     id: str
@@ -93,7 +131,7 @@ class Session:
     focus: dict[str, str] = field(default_factory=dict)          # root -> caseId, oldest first
     calls: OrderedDict[tuple[str, object], Call] = field(default_factory=OrderedDict)
     streams: AnswerStreams = field(default_factory=AnswerStreams)
-    forgotten: dict[int, None] = field(default_factory=dict)     # hashes of the ids whose answers are gone, oldest first
+    forgotten: OldIds = field(default_factory=OldIds)  # of the calls whose answers are gone
 
     def focused_roots(self) -> list[dict]:
         return [{"caseId": case_id, "root": root} for root, case_id in self.focus.items()]
@@ -114,10 +152,7 @@ class Session:
                 oldest = next((key for key, kept in self.calls.items() if kept.answer is not None), None)
                 if oldest is None:
                     break
-            del self.calls[oldest]
-            self.forgotten[hash(oldest)] = None
-            if len(self.forgotten) > CALLS_REMEMBERED_MAX:
-                del self.forgotten[next(iter(self.forgotten))]
+            self.forgotten.add(self.calls.pop(oldest).request_id)
         return call
 
     def known(self, request_id: object) -> Call | None:
@@ -125,7 +160,7 @@ class Session:
 
     def is_forgotten(self, request_id: object) -> bool:
         """Whether a call of this id was answered so long ago that the answer is gone."""
-        return hash(call_key(request_id)) in self.forgotten
+        return request_id in self.forgotten
 
 
 def declared(params: dict) -> dict[str, object]:

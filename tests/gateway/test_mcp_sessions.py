@@ -129,6 +129,32 @@ def test_answered_calls_are_forgotten_past_the_bound_and_running_ones_kept():
     assert session.known("running") is running and session.known(0) is None
 
 
+@pytest.mark.parametrize("ids", [
+    [f"call-{n}" for n in range(30_000)], list(range(30_000)), list(range(0, 60_000, 2)), list(range(30_000, 0, -1)), [n if n % 3 else f"{n}" for n in range(30_000)],
+    [n + 0.5 for n in range(30_000)], [*range(-2**53, -2**53 + 50), *range(2**53 - 50, 2**53 + 50), 2**70, -2**70, *range(20_000)]],
+    ids=["texts", "counted", "every second", "downwards", "mixed", "fractions", "at the ends"])
+def test_the_ids_of_the_last_ten_thousand_calls_are_remembered_whatever_they_look_like(ids):
+    """None of them runs a second time, none that was never sent is taken for one, and memory is bounded."""
+    _, connect = table()
+    session, _ = connect()
+    for each in ids:
+        session.begin(each).answer = {}
+    gone = ids[:-CALLS_KEPT_MAX]
+    assert all(session.is_forgotten(each) for each in gone[-10_000:]) and len(session.forgotten) <= 10_001
+    assert not any(map(session.is_forgotten, [ids[-1], "never", -7, 60_001, 59_999.25, None, True, 2**80, *([1, 3] if ids[1] == 2 else [])]))
+
+
+def test_a_client_that_counts_costs_two_numbers_and_a_late_answer_leaves_no_hole():
+    _, connect = table()
+    session, _ = connect()
+    late = session.begin(5)
+    for number in range(6, 200_000):
+        session.begin(number).answer = {}
+    late.answer = {}
+    session.begin(200_000).answer = {}
+    assert len(session.forgotten) == 2 and session.is_forgotten(5) and session.is_forgotten(6) and not session.is_forgotten(4)
+
+
 def test_replaced_sessions_are_remembered_up_to_a_bound():
     sessions, connect = table()
     every = [connect()[0] for _ in range(REPLACED_KEPT_MAX + 3)]
