@@ -26,6 +26,10 @@ from rulith.wire.manifest import Tool
 _NEEDS_SOURCE = ("db-query", "db-exec-fenced", "http", "mcp", "workspace", "material")
 
 
+def _not_made_for(source: Source) -> Refused:
+    return Refused("source_unusable", source=source.name, problem=f"its entry in the environment vault does not fit what was granted ({source.mismatch})")
+
+
 class Runnable(Protocol):
     """One compiled call. run() is awaited at most once; cancelling it ends what it started, as a tree."""
 
@@ -53,6 +57,8 @@ class Hands:
 
     def inspect(self, source: Source) -> Refused | None:
         """Why no Tool could use this Source as it is, or None; what is no folder is judged by its adapter."""
+        if source.mismatch:
+            return _not_made_for(source)
         if source.type != "file" or (self.shelf is not None and self.shelf.is_its(source, self.territory.root)):
             return None
         try:
@@ -66,6 +72,8 @@ class Hands:
         tool = call.tool
         if call.source is None and tool.adapter in _NEEDS_SOURCE:
             raise Refused("source_free_refused", adapter=tool.adapter)
+        if call.source is not None and call.source.mismatch:
+            raise _not_made_for(call.source)
         if not is_built(tool):
             what = f"The workspace Tool {tool.entry}" if tool.adapter == "workspace" else f"The {tool.adapter} adapter"
             raise Refused("not_built", what=what, instead="Use a run Tool, or list, read_text or read_json.")

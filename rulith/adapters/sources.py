@@ -1,8 +1,9 @@
 """Sources as this machine knows them: the local vault merged with what was granted.
 
-The vault alone holds credentials. A Source that the Connection was not granted cannot be
-used even if the vault describes it; where the vault says nothing, the granted row's
-address stands. Opens nothing: the door reads the vault file, the loop fetches the rows.
+Vaults alone hold credentials. A Source that the Connection was not granted cannot be used
+even if the vault describes it; where the vault says nothing, the granted row's address
+stands, and an entry of the environment vault that was made for it. Opens nothing: the door
+reads the files, the loop fetches the rows.
 
 Source  protocol/worker-contract.json, "sources".
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from rulith.adapters.shared_vault import TAKEN, mismatch_of
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.wire.manifest import SOURCE_TYPES
@@ -22,12 +24,16 @@ _ADDRESS = {"file": ("access", "root"), "db": ("dsn",), "http": ("url",), "mcp":
 
 @dataclass(frozen=True)
 class Source:
-    """One usable Source. `access` is a folder, url or DSN by type; `secrets` never leave this process."""
+    """One usable Source. `access` is a folder, url or DSN by type; `secrets` never leave this process.
+
+    mismatch  why its entry in the environment vault may not serve it: type, address or launch; "" where nothing is in the way
+    """
 
     name: str
     type: str
     access: str = field(repr=False)
     secrets: Mapping[str, object] = field(default_factory=dict, repr=False)
+    mismatch: str = ""
 
 
 def read_vault(text: str | bytes) -> dict[str, dict[str, object]]:
@@ -47,10 +53,14 @@ def read_vault(text: str | bytes) -> dict[str, dict[str, object]]:
 
 
 class Sources:
-    """The Sources this Connection may use now; `granted` is None until the gateway has said."""
+    """The Sources this Connection may use now; `granted` is None until the gateway has said.
 
-    def __init__(self, vault: Mapping[str, Mapping[str, object]]) -> None:
+    shared  the environment vault, for granted names that `vault` has no entry for
+    """
+
+    def __init__(self, vault: Mapping[str, Mapping[str, object]], shared: Mapping[str, Mapping[str, object]] | None = None) -> None:
         self._vault = vault
+        self._shared = shared or {}
         self._granted: dict[str, Mapping[str, object]] | None = None
 
     def grant(self, rows: Iterable[object]) -> None:
@@ -79,9 +89,19 @@ class Sources:
             row = self._granted[name]
         elif name not in self._vault:
             return None
+        if name in self._shared and name not in self._vault and row:
+            return self._shared_source(name, row)
         entry = self._vault.get(name, {})
         kind = entry.get("type") or row.get("type") or ("file" if entry.get("root") else None)
         if not isinstance(kind, str):
             return None
         local = next((entry[m] for m in _ADDRESS.get(kind, ("access",)) if entry.get(m)), None)
         return Source(name, kind, str(local or row.get("access") or ""), entry)
+
+    def _shared_source(self, name: str, row: Mapping[str, object]) -> Source:
+        entry, kind, address = self._shared[name], str(row["type"]), str(row.get("access") or "")
+        mismatch = mismatch_of(entry, kind, address)
+        if mismatch is not None:
+            return Source(name, kind, address, {}, mismatch)
+        taken = {member: entry[member] for member in TAKEN if member in entry}
+        return Source(name, kind, str(taken.get("dsn", address)), taken)
