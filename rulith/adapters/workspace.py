@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from rulith.adapters.outcomes import Call, Failed, Outcome
+from rulith.adapters.outcomes import Call, Failed, Outcome, Withheld
 from rulith.adapters.territory import Territory
 from rulith.adapters.workspace_place import Place
 from rulith.adapters.workspace_reads import hash_file, list_entries, read_json_text, read_text
@@ -34,6 +34,8 @@ _OPERATIONS: Mapping[str, Callable[[Place], Outcome]] = {
     "write_json": write_json,
 }
 BUILT = tuple(_OPERATIONS)
+LOOK_TIMEOUT_S = 120.0           # a disk that has not answered by then is not waited for; the thread stays with it
+UNANSWERED = "workspace_disk_unanswered"
 _OF_FOLDERS = ("list", "count", "search")        # these may be asked of the Source's folder itself
 
 
@@ -45,10 +47,15 @@ class Look:
 
     async def run(self) -> Outcome:
         """Do it off the loop's thread: a slow disk must not hold a lease renewal."""
+        tool = self.place.call.tool
         try:
-            return await asyncio.to_thread(_OPERATIONS[self.place.call.tool.entry], self.place)
+            return await asyncio.wait_for(asyncio.to_thread(_OPERATIONS[tool.entry], self.place), LOOK_TIMEOUT_S)
         except Refused as refused:
             return Failed(refused.happened)
+        except asyncio.TimeoutError:
+            if tool.kind != "read":
+                return Withheld(UNANSWERED)      # it may yet be written
+            return Failed(f"The disk of the Source's folder has not answered for {LOOK_TIMEOUT_S:g} s.")
 
 
 def compile_look(call: Call, territory: Territory) -> Look:

@@ -26,6 +26,7 @@ QUERY_CHARS_MAX = 200
 MATCHES_MAX = 100
 FILES_MAX = 500                  # files that one search opens
 FOLDERS_MAX = 10_000             # folders that one search enters
+NAMES_MAX = 1_000_000            # names that it looks at in them
 TEXT_CHARS_MAX = 300             # shown of the line around a match
 _BEFORE_CHARS = 100              # of those, before the match where the line is longer
 
@@ -83,16 +84,17 @@ class _Search:
 
     def _folders(self, start: Folder) -> Iterator[tuple[Folder, tuple[str, ...], list[Entry]]]:
         waiting: deque[tuple[str, ...]] = deque([()])
-        entered = 0
+        entered = names = 0
         while waiting:
             below = waiting.popleft()
             entered += 1
-            if entered > FOLDERS_MAX:
+            if entered > FOLDERS_MAX or names > NAMES_MAX:
                 self.partial = True
                 return
             try:
                 with start.folder(below) as folder:
                     entries = folder.entries()
+                    names += len(entries)
                     yield folder, below, entries
             except Refused:
                 if not below:

@@ -7,12 +7,13 @@ import asyncio
 import hashlib
 import json
 import os
+import threading
 
 import pytest
 
-from rulith.adapters import beneath, workspace_walks
+from rulith.adapters import beneath, workspace, workspace_walks
 from rulith.adapters.hands import Hands
-from rulith.adapters.outcomes import Call, Failed
+from rulith.adapters.outcomes import Call, Failed, Withheld
 from rulith.adapters.sources import Source
 from rulith.adapters.territory import Territory
 from rulith.wire.manifest import BUILTINS
@@ -231,6 +232,34 @@ def test_a_folder_that_may_not_be_entered_makes_it_partial(desk, monkeypatch):
     found = desk.search("x")
     assert [match["path"] for match in found["matches"]] == ["open/b"] and found["partial"] is True
     assert "closed" in desk.run("count", recursive=True).reason, "a count is never partial"
+
+
+@pytest.mark.parametrize("limit, value", [("FOLDERS_MAX", 3), ("NAMES_MAX", 2)])
+def test_a_search_enters_so_many_folders_and_looks_at_so_many_names(desk, monkeypatch, limit, value):
+    monkeypatch.setattr(workspace_walks, limit, value)
+    for number in range(5):
+        desk.put(f"d{number}/a", "x")
+    found = desk.search("x")
+    assert 0 < len(found["matches"]) < 5 if limit == "FOLDERS_MAX" else found["matches"] == []
+    assert found["partial"] is True
+
+
+def test_a_disk_that_does_not_answer_is_not_waited_for(desk, monkeypatch):
+    """Read: failed. Write: unknown, for it may yet be written."""
+    answers = threading.Event()
+    monkeypatch.setattr(workspace, "LOOK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(workspace, "_OPERATIONS", {name: lambda place: answers.wait(20) for name in workspace.BUILT})
+    source = Source("docs", "file", str(desk.root))
+
+    async def both():
+        told = []
+        for operation, arguments in (("read_text", {"path": "a"}), ("write_text", {"path": "a", "text": "x"})):
+            told.append(await desk.hands.compile(Call("inv", "key", BUILTINS[f"rulith.workspace.{operation}@1"], arguments, source)).run())
+        answers.set()
+        return told
+
+    read, written = asyncio.run(both())
+    assert isinstance(read, Failed) and "not answered" in read.reason and written == Withheld("workspace_disk_unanswered")
 
 
 # --- hash

@@ -9,6 +9,9 @@ import hashlib
 import json
 import os
 import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,7 @@ from rulith.adapters.sources import Source
 from rulith.adapters.territory import Territory
 from rulith.base.errors import Refused
 from rulith.wire.manifest import BUILTINS
+from tests.conftest import ROOT
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="links, pipes and modes of POSIX")
 
@@ -26,9 +30,9 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="links, pipes and modes of PO
 class Desk:
     def __init__(self, folder):
         self.root = folder / "docs"
-        self.root.mkdir()
+        self.root.mkdir(exist_ok=True)
         self.outside = folder / "outside"
-        self.outside.mkdir()
+        self.outside.mkdir(exist_ok=True)
         self.hands = Hands(Territory(str(folder / "worker"), str(folder / "home"), writes=True), {})
 
     def compile(self, operation, **arguments):
@@ -200,3 +204,28 @@ def test_two_writers_of_one_file_leave_one_of_the_two(desk):
     assert all(isinstance(outcome, Executed) for outcome in asyncio.run(both()))
     content = (desk.root / "a" / "b").read_text()
     assert len(content) == 100_000 and len(set(content)) == 1 and os.listdir(desk.root / "a") == ["b"]
+
+
+KILLED = """import asyncio, sys
+from tests.adapters.test_workspace_writes import Desk, Path
+desk = Desk(Path(sys.argv[1]))
+print("begun", flush=True)
+while True:
+    for letter in "ab":
+        desk.run("write_text", path="a.txt", text=letter * 200_000)
+"""
+
+
+@POSIX
+def test_a_worker_that_is_killed_leaves_the_old_file_or_the_new_one(desk):
+    desk.run("write_text", path="a.txt", text="a" * 200_000)
+    for _ in range(3):
+        writing = subprocess.Popen([sys.executable, "-c", KILLED, str(desk.root.parent)], cwd=ROOT, stdout=subprocess.PIPE)
+        assert writing.stdout.readline() == b"begun\n"
+        for _ in range(20):
+            (desk.root / "a.txt").read_bytes()
+        writing.kill()
+        writing.communicate()
+        content = (desk.root / "a.txt").read_text()
+        assert len(content) == 200_000 and content in ("a" * 200_000, "b" * 200_000)
+    assert all(name == "a.txt" or name.startswith(".rulith-") for name in os.listdir(desk.root))
