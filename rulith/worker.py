@@ -30,6 +30,7 @@ from rulith.procs.blank import blank_variables
 from rulith.procs.child import emit, read_settings as settings_of_parent, watch_controls, watch_parent
 from rulith.wire.manifest import Tool, builtin_tools, read_manifest
 from rulith.work.box_journal import Journal
+from rulith.work import reviewer
 from rulith.work.core import Worker
 from rulith.work.driver import Driver, Line, catch_signals, watch_stop
 from rulith.work.keeping import Custodian, LocalReads
@@ -40,7 +41,7 @@ from rulith.work.settings import Settings, read_settings
 
 EXIT_CONFIGURATION = 2
 LINE_CHARS_MAX = 2_000           # of one value on the terminal; peers' names are quoted there
-CREDENTIALS = ("RULITH_CONNECTION_KEY",)
+CREDENTIALS = ("RULITH_CONNECTION_KEY", "RULITH_REVIEWER_KEY")
 
 
 def _say(text: str) -> None:
@@ -49,11 +50,17 @@ def _say(text: str) -> None:
 
 
 def _installed(settings: Settings) -> dict[str, Tool]:
-    """Every Tool of this Worker: the built-in ones and the Manifest's. A missing Manifest holds none."""
+    """Every Tool of this Worker: the built-in ones and the Manifest's. A missing Manifest holds none; a reviewer goes on without a bad one."""
     tools = {tool.id: tool for tool in builtin_tools(settings.workspace_mode, materials=settings.materials is not None)}
-    if settings.tools_file.exists():
-        content = read_bounded(settings.tools_file, SETTINGS_BYTES_MAX)
-        tools.update(read_manifest(content, str(settings.tools_file)))
+    try:
+        if settings.tools_file.exists():
+            content = read_bounded(settings.tools_file, SETTINGS_BYTES_MAX)
+            tools.update(read_manifest(content, str(settings.tools_file)))
+    except Refused as refused:
+        if settings.reviewer is None:
+            raise
+        _say(f"{refused.teaching} This Worker reviews, and serves no Tool.")
+        return {}
     if len(tools) > TOOLS_MAX:
         raise Refused("too_many_tools", count=len(tools), limit=TOOLS_MAX)
     return tools
@@ -137,7 +144,7 @@ async def _serve(settings: Settings, tools: Mapping[str, Tool], vault: Mapping[s
     core = Worker(
         worker_id=worker_id, connection_id=settings.connection_id, key=settings.key, tools=tools,
         advertised=[tool.descriptor() for tool in served], sources=Sources(vault), compile=hands.compile,
-        inspect=hands.inspect, keeps=shelf is not None,
+        inspect=hands.inspect, keeps=shelf is not None, reviewer=settings.reviewer,
     )  # fmt: skip
     client = HttpClient(clock)
     who = (client, settings.work_url, settings.connection_id, settings.key, worker_id)
@@ -160,6 +167,8 @@ async def _serve(settings: Settings, tools: Mapping[str, Tool], vault: Mapping[s
 
 def main(argv: list[str]) -> int:
     """Serve until told to stop; the exit status."""
+    if argv == [reviewer.ARGUMENT]:      # started by a Worker for one review; not for people
+        return reviewer.main()
     try:
         options = read_options(argv)
         env = settings_of_parent()

@@ -30,6 +30,7 @@ from rulith.board.operations import Operation
 from rulith.board.profiles import Profile, withheld_ordinals
 from rulith.board.release import Release
 from rulith.board.reports import land_report
+from rulith.board.rests import may_be_read
 from rulith.board.shapes import BoardPlan, ExternalPlan, Mint, Policy, Source, weaker
 from rulith.board.state import ATTESTED, CLOSED, BoardState, Case, Fact, RuleInfo
 from rulith.board.totals import rule_of
@@ -308,7 +309,7 @@ class Board(Machine):
             by={"kind": "action", "action": action, "ordinal": command["ordinal"], "at": at, "resultDigest": command["resultDigest"],
                 **_carried([*rests, *([[record, tier]] if record else ())])})
         if command.get("artifacts"):
-            state.may_be_read([*rests, *([[record, tier]] if record else ())])
+            may_be_read(state, [*rests, *([[record, tier]] if record else ())])
         attempts.remember(state, plan, attempts.DONE, "it took effect and was recorded", at)
         self._settle_closure()
         return {"action": plan["action"], "done": True, "status": "confirmed", "ok": True, "nodeIds": made}

@@ -55,6 +55,12 @@ def sources_of(rests: Iterable[Rest]) -> list[list[str]]:
     return [list(pair) for pair in sorted({(rest.source, rest.tier) for rest in rests if rest.source})]
 
 
+def may_be_read(state: BoardState, sources: Iterable[Sequence[str]]) -> None:
+    """The Agent has a reference to content of these: whatever its model says from now on may be what it read there."""
+    known = state.told.get(None, {})
+    state.journal.put(state.told, None, {**{source: (tier, state.last_seq) for source, tier in sources}, **known})
+
+
 def _followed(state: BoardState, case: Case, premises: list[Atom], typed: Mapping[str, Scalar]) -> Iterator[Rest]:
     reach = _Reach(state)
     words: list[Scalar] = list(typed.values())

@@ -9,7 +9,7 @@ Refuses to know: who may change what (gates.py) and what is shown (views.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -291,11 +291,6 @@ class BoardState:
                 key = value if value in self.told or len(self.told) < TOLD_MAX else None
                 known = self.told.get(key, {})
                 self.journal.put(self.told, key, {**{source: (tier, fact.seq) for source, tier in sources}, **known})
-
-    def may_be_read(self, sources: Sequence[Sequence[str]]) -> None:
-        """The Agent has a reference to content of these: whatever its model says from now on may be what it read there."""
-        known = self.told.get(None, {})
-        self.journal.put(self.told, None, {**{source: (tier, self.last_seq) for source, tier in sources}, **known})
 
     def close_rules(self) -> None:
         """Bring the closure up to date, live totals included, and note what it moved."""

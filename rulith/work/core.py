@@ -16,43 +16,24 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from rulith.adapters.hands import Runnable
-from rulith.adapters.outcomes import Call, Failed, Outcome
+from rulith.adapters.outcomes import Call, Failed
 from rulith.adapters.sources import Source, Sources
 from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json
 from rulith.wire import worker_hop
 from rulith.wire.lease import POLL_AGAIN_S, LeaseKeeper, Moment
 from rulith.wire.manifest import Tool
-from rulith.work.checks import Bench, Cleared, judge_row
-from rulith.work.orders import EVIDENCE, VERIFICATION, ClearedOrder, judge_order, write_order
-from rulith.work.receipts import Receipt, write_kept, write_not_recorded, write_receipt
+from rulith.work.checks import Bench, judge_row
+from rulith.work.cleared import Work, batch_place, remember, told_of
+from rulith.work.orders import EVIDENCE, VERIFICATION, judge_order
+from rulith.work.receipts import Receipt, write_kept, write_not_recorded
 from rulith.work.renewals import Renewals
 from rulith.work.replies import Accepted, Denied, Rejected, Reply, Silent, flat
-from rulith.work.signals import (
-    Abandon,
-    Began,
-    ClaimCame,
-    Deed,
-    Exit,
-    FetchSources,
-    Keep,
-    KeptCame,
-    Kill,
-    ParentGone,
-    Phase,
-    PollCame,
-    ReleaseCame,
-    RenewCame,
-    ReportCame,
-    Run,
-    RunEnded,
-    Send,
-    Signal,
-    SourcesCame,
-    StopAsked,
-    Tell,
-    TimeCame,
-    ToKeep,
+from rulith.work.reviewer import Reviewer
+from rulith.work.reviews import REVIEW, ClearedReview, Reviews
+from rulith.work.signals import (  # fmt: skip
+    Abandon, Began, ClaimCame, Deed, Exit, FetchSources, Keep, KeptCame, Kill, ParentGone, Phase, PollCame,
+    ReleaseCame, RenewCame, ReportCame, Run, RunEnded, Send, Signal, SourcesCame, StopAsked, Tell, TimeCame, ToKeep,
 )
 from rulith.work.table import TABLE
 
@@ -64,7 +45,6 @@ STOP_PATIENCE_S = 2.0            # for the answer of a first Poll, whose lease c
 EMPTY_SPACING_S = 0.25           # between empty Polls of a gateway that does not hold them
 UNTAKEN_REST_S, UNTAKEN_REST_MAX_S = 0.5, 4.0    # after a batch of which nothing was claimed: it will be offered again
 REASON_CHARS_MAX = 600           # of a refusal that may quote the row
-REMEMBERED_MAX = 100_000         # invocations and skips this process remembers
 EXIT_STOPPED, EXIT_REJECTED = 0, 3
 
 
@@ -79,12 +59,13 @@ class Worker:
     compile     the adapters' judgement of a call
     inspect     the adapters' judgement of a Source by itself, told when the list comes
     keeps       whether this machine keeps objects that are told by reference
+    reviewer    the model that reviews, or None
     """
 
     def __init__(
         self, *, worker_id: str, connection_id: str, key: str, tools: Mapping[str, Tool],
         advertised: Sequence[Mapping[str, object]], sources: Sources, compile: Callable[[Call], Runnable],
-        inspect: Callable[[Source], Refused | None] = lambda source: None, keeps: bool = False,
+        inspect: Callable[[Source], Refused | None] = lambda source: None, keeps: bool = False, reviewer: Reviewer | None = None,
     ) -> None:
         self.phase = Phase.NEW
         self.worker_id = worker_id
@@ -100,8 +81,9 @@ class Worker:
         self._asked_at: Moment | None = None
         self._asked_generation: int | None = None
         self._timer_s: float | None = None
-        self._cleared: Cleared | ClearedOrder | None = None
+        self._cleared: Work | None = None
         self._receipt: Receipt | None = None
+        self._reviews = Reviews(reviewer)
         self._kept: ToKeep | None = None         # a result on its way to be told by reference
         self._body = b""
         self._sends = 0
@@ -186,7 +168,7 @@ class Worker:
             source = self._sources.find(name)
             refused = self._inspect(source) if source is not None else None
             if refused is not None and (name, refused.code) not in self._skipped:
-                _remember(self._skipped, (name, refused.code))
+                remember(self._skipped, (name, refused.code))
                 self._tell("error", what="source", source=name, code=refused.code, detail=refused.teaching)
 
     # -- polling -----------------------------------------------------------------------
@@ -253,7 +235,7 @@ class Worker:
         if self._online is not True:
             self._online, self._offline_code = True, ""
             self._tell("availability", state="online")
-        self._batch = deque(sorted((row for row in rows if isinstance(row, dict)), key=_batch_place))
+        self._batch = deque(sorted((row for row in rows if isinstance(row, dict)), key=batch_place))
         self._took = False
         if self._batch:
             self._next(now)
@@ -299,14 +281,16 @@ class Worker:
         is_new = isinstance(record, str) and record != "" and not self._sources.is_known(record)
         return is_new and row.get("workType") in ("action", VERIFICATION, EVIDENCE) and row is not self._fetched_for
 
-    def _judge(self, row: Mapping[str, object], now: Moment) -> Cleared | ClearedOrder:
+    def _judge(self, row: Mapping[str, object], now: Moment) -> Work:
         kind = row.get("workType")
+        lease = self.keeper.lease
+        assert lease is not None
+        if kind == REVIEW:
+            return self._reviews.judge(row, self.worker_id, lease.generation, now)
         if kind not in ("action", VERIFICATION, EVIDENCE):
             raise Refused("work_not_built", kind=repr(str(kind)[:40]))
         if row.get("work") in self._started:
             raise Refused("already_run_here", invocation=str(row["work"])[:120])
-        lease = self.keeper.lease
-        assert lease is not None
         return (judge_row if kind == "action" else judge_order)(row, Bench(
             self._connection_id, self._key, self.worker_id, self._tools, self._sources.find, self._compile,
             lambda: self.keeper.is_live(now, lease.generation), lease.generation, self._keeps,
@@ -317,15 +301,15 @@ class Worker:
         invocation = flat(str(row.get("work")), 120)
         if (invocation, refused.code) in self._skipped:
             return
-        _remember(self._skipped, (invocation, refused.code))
+        remember(self._skipped, (invocation, refused.code))
         self._tell("skip", invocation=invocation, workType=flat(str(row.get("workType")), 40), code=refused.code,
                    reason=flat(refused.teaching, REASON_CHARS_MAX))  # fmt: skip
 
     # -- claim, run, report ------------------------------------------------------------
 
-    def _claim(self, cleared: Cleared | ClearedOrder, now: Moment) -> None:
+    def _claim(self, cleared: Work, now: Moment) -> None:
         self._cleared = cleared
-        if cleared.work_type == EVIDENCE:      # it is asked of whoever can tell, and claimed by nobody
+        if cleared.work_type in (EVIDENCE, REVIEW):      # it is asked of whoever can tell, and claimed by nobody
             self._run(cleared)
             return
         self.phase = Phase.CLAIMING
@@ -345,7 +329,7 @@ class Worker:
                 late = Refused("claim_too_late")
                 self._started_on(cleared)
                 self._tell("skip", invocation=cleared.invocation, workType=cleared.work_type, code=late.code, reason=late.happened)
-                self._report(_told(cleared, Failed(f"not_run: {late.code}: {late.happened}")))
+                self._report(told_of(cleared, Failed(f"not_run: {late.code}: {late.happened}")))
                 return
             self._run(cleared)
             return
@@ -361,11 +345,12 @@ class Worker:
             self._drop(reply.code or "")
         self._next(now)
 
-    def _started_on(self, cleared: Cleared | ClearedOrder) -> None:
+    def _started_on(self, cleared: Work) -> None:
         self._took = True
-        _remember(self._started, cleared.invocation)
+        if cleared.work_type != REVIEW:          # those have a memory of their own
+            remember(self._started, cleared.invocation)
 
-    def _run(self, cleared: Cleared | ClearedOrder) -> None:
+    def _run(self, cleared: Work) -> None:
         self._started_on(cleared)
         self.phase = Phase.RUNNING
         self._tell("claimed", invocation=cleared.invocation, tool=cleared.tool.id, action=cleared.action)
@@ -374,7 +359,7 @@ class Worker:
     def _run_ended(self, signal: RunEnded, now: Moment) -> None:
         cleared = self._cleared
         assert cleared is not None
-        told = _told(cleared, signal.outcome)
+        told = told_of(cleared, signal.outcome)
         if told is None:
             self._tell("skip", invocation=cleared.invocation, workType=cleared.work_type, code="no_facts", reason="the Tool told no fact; nothing is reported")
             self._cleared = None
@@ -409,6 +394,8 @@ class Worker:
             self._reject(reply)
             return
         if isinstance(reply, Accepted):
+            if isinstance(cleared, ClearedReview):
+                self._reviews.remember(cleared, reply.body)
             self._reported(receipt, landed=True, **({"reason": receipt.why} if receipt.why else {}))
         elif isinstance(reply, Denied) and self._is_final(reply, receipt):
             code = reply.code or f"http_{reply.status}"
@@ -594,19 +581,3 @@ class Worker:
             self._waiting = send
         else:
             self._do(send)
-
-
-def _told(cleared: Cleared | ClearedOrder, outcome: Outcome) -> Receipt | ToKeep | None:
-    return write_order(cleared, outcome) if isinstance(cleared, ClearedOrder) else write_receipt(cleared, outcome)
-
-
-def _batch_place(row: Mapping[str, object]) -> int:
-    """Its type's place in a batch; what nobody knows comes last and is left unclaimed."""
-    kind = row.get("workType")
-    return worker_hop.ROW_ORDER.index(kind) if kind in worker_hop.ROW_ORDER else len(worker_hop.ROW_ORDER)
-
-
-def _remember(seen: dict, what: object) -> None:
-    seen[what] = None
-    if len(seen) > REMEMBERED_MAX:
-        del seen[next(iter(seen))]

@@ -22,6 +22,7 @@ from rulith.disk.home import Home, find_home
 from rulith.disk.materials import Belonging
 from rulith.disk.runfile import read_live
 from rulith.wire.manifest import WORKSPACE_MODES
+from rulith.work.reviewer import Reviewer
 
 EMBEDDED_URL = "http://127.0.0.1:7781"
 RUN_TIMEOUT_MAX_S = 604_800      # a week: longer is a service, not a Tool
@@ -51,6 +52,7 @@ class Settings:
     guarded: tuple[tuple[str, str], ...]
     jsonl: bool
     materials: MaterialsAt | None = None
+    reviewer: Reviewer | None = None
 
     def territory(self, executables: tuple[str, ...] = ()) -> Territory:
         """The folders around this Worker, with the profile's own workspace when it lies in the home."""
@@ -114,6 +116,29 @@ def _run_timeout_s(env: Mapping[str, str]) -> float:
     return float(text)
 
 
+def _millis(env: Mapping[str, str], name: str, default: int) -> float:
+    text = env.get(name, "").strip() or str(default)
+    if not re.fullmatch(r"[0-9]{1,7}", text, re.ASCII):
+        raise Refused("worker_setting_invalid", name=name, value=text[:40], wanted="whole milliseconds, at most 9999999")
+    return int(text) / 1000
+
+
+def _reviewer(env: Mapping[str, str]) -> Reviewer | None:
+    """The model that reviews; an address and a model make one. Raises Refused worker_setting_invalid."""
+    url, model = env.get("RULITH_REVIEWER_URL", "").strip(), env.get("RULITH_REVIEWER_MODEL", "").strip()
+    if not url or not model:
+        return None
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme == "https" or (parts.scheme == "http" and bool(_LOOPBACK.fullmatch((parts.hostname or "").lower())))
+    except ValueError:
+        good = False
+    if not good or parts.username is not None:
+        raise Refused("worker_setting_invalid", name="RULITH_REVIEWER_URL", value=url.rpartition("@")[2][:120], wanted="an https address, or http on this machine")
+    return Reviewer(url, model, env.get("RULITH_REVIEWER_KEY", "").strip(), _millis(env, "RULITH_REVIEWER_TIMEOUT_MS", 120_000),
+                    _millis(env, "RULITH_REVIEW_MIN_INTERVAL_MS", 20_000))
+
+
 def _materials(env: Mapping[str, str], file_at: Callable[[str, str], Path]) -> MaterialsAt | None:
     """The four settings of a store belong together; without a root there is none."""
     if not env.get("RULITH_MATERIALS_ROOT", "").strip():
@@ -152,5 +177,5 @@ def read_settings(env: Mapping[str, str], folder: Path) -> Settings:
             guarded.append((what, str(file_at(name, ""))))
     return Settings(
         connection_id, key, work_url(env, home), tools_file, root, vault_file, mode, _run_timeout_s(env), home,
-        tuple(guarded), env.get("RULITH_WORKER_EVENTS", "").strip() == "jsonl", _materials(env, file_at),
+        tuple(guarded), env.get("RULITH_WORKER_EVENTS", "").strip() == "jsonl", _materials(env, file_at), _reviewer(env),
     )  # fmt: skip

@@ -436,7 +436,7 @@ def test_the_batch_is_worked_by_kind_and_stable_inside_each():
     order = [operation["id"] for operation in sent(deeds) if operation["kind"] == "ClaimWork"]
     assert order == ["inv_1", "inv_2"]
     assert [facts["invocation"] for facts in told(deeds, "skip")] == ["review", "verification", "evidence", "unheard_of"]
-    assert {facts["code"] for facts in told(deeds, "skip")} == {"work_not_built", "row_malformed"}
+    assert {facts["code"] for facts in told(deeds, "skip")} == {"work_not_built", "row_malformed", "reviewer_absent"}
 
 
 def test_one_bad_row_never_stops_the_batch():

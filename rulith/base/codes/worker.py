@@ -38,6 +38,9 @@ CODES: dict[str, tuple[str, str]] = {
         "Nothing ran. Apply the Action again if it is still wanted.",
     ),
     "order_not_handled": ("No Tool here handles {kind} of {name!r}.", "Name it under `handles` of a Tool in the Tool Manifest, and lock that Tool."),
+    "reviewer_absent": ("No reviewer is set up here.", "Set RULITH_REVIEWER_URL and RULITH_REVIEWER_MODEL, or leave reviews to another Worker."),
+    "reviewed_already": ("This operation was reviewed under {norm} already.", "Its verdict stands until the gateway asks again."),
+    "review_too_soon": ("The reviewer was asked less than {seconds} s ago.", "The row is offered again."),
     "work_not_built": ("Rows of {kind} work are not part of this release.", "The row stays with the gateway."),
     # Paths and Sources
     "path_refused": ("The path {path!r} of {where} is refused: {problem}.", "Name a file below the Source's folder with plain names and slashes."),
