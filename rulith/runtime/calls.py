@@ -76,6 +76,10 @@ class CallServer:
                 results.append(self._interrupted(call))
                 rest = [_local(later, Refused("turn_stopped")) for later in calls[index + 1:]]
                 return Served(results + rest, "stopped", "The turn was stopped.", tuple(codes))
+            except Refused as refusal:
+                if refusal.code != "credential_rejected" and not refusal.facts.get("nothing_ran"):
+                    self._unread.interrupted(call.name, call.arguments or {}, self._line.session.known)
+                raise
             except Mismatch as mismatch:
                 rest = [_local_code(later, "version_mismatch", "The gateway changed its contract; nothing was sent.")
                         for later in calls[index:]]

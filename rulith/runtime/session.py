@@ -278,7 +278,7 @@ class BoardSession:
             raise Refused("credential_rejected", url=self._reach.url, said=credential_words(verdict))
         if isinstance(verdict, Replaced):
             self._session_id = None
-            raise Refused("connection_replaced")
+            raise Refused("connection_replaced", nothing_ran=verdict.not_executed)
         if isinstance(verdict, VersionRefused):
             raise Mismatch(version_words(verdict, console=f"{self._reach.url}/console/"))
 

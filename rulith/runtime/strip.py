@@ -122,7 +122,12 @@ def own_entry(tool: str, now: Sequence[Entry], before: Collection[Key]) -> Entry
     return unresolved[0] if len(unresolved) == 1 else None
 
 
+def names(entry: Entry, key: Key) -> bool:
+    """Whether an entry is of that tool, label and time; what is withheld may have its tool for a label."""
+    return entry.key == key or (entry.is_withheld and entry.label == entry.tool and (entry.tool, entry.at) == (key[0], key[2]))
+
+
 def matching(entries: Sequence[Entry], key: Key) -> Entry | None:
     """The one entry of that tool, label and time."""
-    found = [entry for entry in entries if entry.key == key]
+    found = [entry for entry in entries if names(entry, key)]
     return found[0] if len(found) == 1 else None

@@ -91,7 +91,7 @@ class Turns:
         self._conversation.say(self._user_entry(words))
         self._emit("user", text=words)
         result = await self._rounds(policy)
-        if result.outcome in ("completed", "void"):
+        if policy is Policy.CONTINUE and result.outcome in ("completed", "void"):
             self._unread.replied()           # the run itself read how its Cases ended, and no request follows
         if result.outcome in _ENDED and self._unread.book.may_acknowledge:
             await self._line.acknowledge()

@@ -22,11 +22,12 @@ from dataclasses import dataclass, replace
 
 from rulith.base.limits import UNREAD_ALL_MAX, UNREAD_ROWS_MAX
 from rulith.runtime.answers import Answer, Kind, compact
-from rulith.runtime.strip import SETTLED, UNRESOLVED, WRITES, Entry, Key, newly_listed, own_entry
+from rulith.runtime.strip import RUNNING, SETTLED, UNRESOLVED, WRITES, Entry, Key, names, newly_listed, own_entry
 
 OPEN, PENDING, PRESENTED = "open", "pending", "presented"
 LOST, UNLISTED = "lost", "unlisted"              # states of this record, beside those of the strip
 STATES = (*UNRESOLVED, *SETTLED, LOST, UNLISTED)
+LABEL_CHARS_MAX = 200
 GATE = "previous_result_undelivered"
 _ADMITTED = (Kind.ACCEPTED, Kind.REFUSED, Kind.HELD)
 _READ_FIRST = ("This call was not sent. An earlier call of this conversation has an outcome that you have not read: "
@@ -52,11 +53,23 @@ class Row:
 
 @dataclass(frozen=True)
 class _Nameless:
-    """A call whose answer was lost before progress or a strip named it."""
+    """A call whose answer was lost before progress or a strip named it.
+
+    before    what was listed when it was sent
+    after     the newest admission known then: the call's own is later
+    """
 
     tool: str
     label: str
     before: frozenset[Key]
+    after: str
+    restored: bool = False
+
+    def found_in(self, entries: list[Entry]) -> Entry | None:
+        """The one new entry of its tool; over a restart, when others may have called, its label must be that of the call too."""
+        if self.restored:
+            entries = [entry for entry in entries if entry.label == self.label and entry.at > self.after]
+        return newly_listed(self.tool, entries, self.before)
 
 
 class UnreadOutcomes:
@@ -117,20 +130,25 @@ class UnreadOutcomes:
     @property
     def needs_read(self) -> bool:
         """Whether the Board has to be read before a write: outcomes of an earlier process have no content here."""
-        return any(row.restored for row in self._rows.values())
+        return any(each.restored for each in (*self._rows.values(), *self._nameless))
 
     def take_read(self, read: Answer) -> None:
         """Learn from the read that `needs_read` asked for; what it does not list any more has no content to be had."""
         self.book.overhear(read, None, None)
-        if read.has_strip:
-            for row in self._rows.values():
-                if row.restored:
-                    row.restored, row.phase = False, PENDING     # not listed: named with its last state, once
+        if not read.has_strip:
+            return
+        for row in self._rows.values():
+            if row.restored:
+                row.restored, row.phase = False, PENDING         # not listed: named with its last state, once
+        for lost in [each for each in self._nameless if each.restored]:
+            self._nameless.remove(lost)
+            self._add(Row((lost.tool, lost.label, ""), LOST, PENDING))
 
     def interrupted(self, tool: str, arguments: dict, before: Collection[Key]) -> None:
         """A call whose answer nobody waits for any more."""
         if tool in WRITES:
-            self._nameless.append(_Nameless(tool, call_label(tool, arguments), frozenset(before)))
+            newest = max((at for _, _, at in before), default="")
+            self._nameless.append(_Nameless(tool, call_label(tool, arguments), frozenset(before), newest))
 
     def replied(self) -> None:
         """The model answered a request that carried everything presented so far."""
@@ -161,13 +179,16 @@ class UnreadOutcomes:
         """As it is kept for a later process: no content."""
         kept = [{"tool": row.key[0], "label": row.label, "at": row.key[2], "state": row.state, "unread": row.phase != OPEN,
                  **({"withheld": True} if row.withheld else {})} for row in self._rows.values()]
-        return kept + [{"tool": lost.tool, "label": lost.label, "at": "", "state": LOST, "unread": False} for lost in self._nameless]
+        return kept + [{"tool": lost.tool, "label": lost.label, "at": lost.after, "state": LOST, "unread": False} for lost in self._nameless]
 
     def restore(self, rows: Iterable[Mapping[str, object]]) -> None:
         """Take over what an earlier process kept; a row that is none is left out."""
         for row in rows:
             tool, label, at, state = (row.get(name) for name in ("tool", "label", "at", "state"))
             if tool not in WRITES or not isinstance(label, str) or not isinstance(at, str) or state not in STATES:
+                continue
+            if state == LOST:
+                self._nameless.append(_Nameless(tool, label, frozenset(), at, restored=True))
                 continue
             phase = PENDING if state in SETTLED else OPEN
             self._add(Row((tool, label, at), state, phase, restored=True, withheld=row.get("withheld") is True))
@@ -183,7 +204,7 @@ class UnreadOutcomes:
         for entry in answer.operations:
             if entry.key != own and (entry.has_result or (entry.is_withheld and entry.key not in before)):
                 showed_earlier = True
-            row = self._rows.get(entry.key)
+            row = self._row_of(entry)
             if row is None or row.phase == PRESENTED:
                 continue
             if not entry.is_settled:
@@ -203,7 +224,7 @@ class UnreadOutcomes:
         self._name_lost(answer, own)
         self._drop_missing(answer)
         for entry in answer.operations:
-            row = self._rows.get(entry.key)
+            row = self._row_of(entry)
             if row is None:
                 continue
             row.restored = False
@@ -215,13 +236,14 @@ class UnreadOutcomes:
 
     def _name_lost(self, answer: Answer, own: Key | None) -> None:
         """Find lost calls that nothing named in a strip; give up on them once another operation was admitted."""
-        others = [entry for entry in answer.operations if entry.key != own]
+        others = [entry for entry in answer.operations if entry.key != own and entry.key not in self.book.told_apart]
         for lost in list(self._nameless) if answer.has_strip else ():
-            entry = newly_listed(lost.tool, others, lost.before)
+            entry = lost.found_in(others)
             if entry is not None:
                 self._nameless.remove(lost)
+                self.book.tell_apart(entry.key)
                 self._add(Row(entry.key, entry.state))
-            elif answer.kind in _ADMITTED and answer.tool != "QueryBoard":
+            elif answer.kind in _ADMITTED and answer.tool != "QueryBoard" and not lost.restored:
                 self._nameless.remove(lost)
                 self.book.warn(f"what became of {lost.label} cannot be told from the strip any more; the Console shows it")
 
@@ -229,11 +251,13 @@ class UnreadOutcomes:
         """An open call that a whole strip does not list is not waited for any more."""
         if not answer.has_strip:
             return
-        listed = {entry.key for entry in answer.operations}
         for row in list(self._rows.values()):
-            if row.phase == OPEN and not row.restored and row.key not in listed:
+            if row.phase == OPEN and not row.restored and not any(names(entry, row.key) for entry in answer.operations):
                 del self._rows[row.key]
                 self.book.warn(f"{row.label} is no longer listed (last seen as {row.state}); the Console shows what became of it")
+
+    def _row_of(self, entry: Entry) -> Row | None:
+        return self._rows.get(entry.key) or next((row for row in self._rows.values() if names(entry, row.key)), None)
 
     def _note_own(self, answer: Answer, arguments: dict, own: Key | None, before: Collection[Key]) -> None:
         if answer.tool not in WRITES:
@@ -242,9 +266,10 @@ class UnreadOutcomes:
             if answer.kind is Kind.LOST:
                 self.interrupted(answer.tool, arguments, before)
             return
+        self.book.tell_apart(own)
         entry = next((entry for entry in answer.operations if entry.key == own), None)
         if entry is None:                        # named by progress or ping, and not in this answer's strip
-            self._add(Row(own, answer.state if answer.state in STATES else LOST if answer.kind is Kind.LOST else UNLISTED))
+            self._add(Row(own, answer.state if answer.state in STATES else RUNNING if answer.kind is Kind.LOST else UNLISTED))
         elif entry.is_settled:
             self._add(Row(own, entry.state, PRESENTED, _with_answer(entry, answer), withheld=entry.is_withheld))
         else:
@@ -281,6 +306,7 @@ class OutcomeBook:
         self.relayed = ""
         self._relayed_for: UnreadOutcomes | None = None
         self.delivered_to: UnreadOutcomes | None = None      # whose model the last delivering answer went to
+        self.told_apart: dict[Key, None] = {}                # entries of which it is known whose call they are
         self._joined: list[UnreadOutcomes] = []
         self._by_key: dict[str, UnreadOutcomes] = {}
 
@@ -306,6 +332,11 @@ class OutcomeBook:
             if conversation is not speaker:
                 conversation.overhear(answer, own)
 
+    def tell_apart(self, key: Key) -> None:
+        self.told_apart[key] = None
+        if len(self.told_apart) > UNREAD_ALL_MAX:
+            del self.told_apart[next(iter(self.told_apart))]
+
     def relay(self, strip: str, conversation: UnreadOutcomes) -> None:
         self.relayed, self._relayed_for = strip, conversation
 
@@ -330,9 +361,9 @@ class OutcomeBook:
 
 def call_label(tool: str, arguments: dict) -> str:
     """The call as a strip would name it: from its own input only."""
-    name = {"ApplyAction": "action", "CloseCase": "root", "ReadArtifact": "ref"}.get(tool)
-    word = arguments.get(name) if name else arguments.get("caseType") or arguments.get("caseId")
-    return f"{tool} {word}"[:200] if isinstance(word, str) and word and tool != "ApplyBatch" else tool
+    names = {"OpenCase": ("caseType", "caseId"), "ApplyAction": ("action", "target"), "CloseCase": ("root",), "ReadArtifact": ("ref",)}
+    words = [arguments.get(name) for name in names.get(tool, ())]
+    return " ".join([tool, *(word for word in words if isinstance(word, str) and word)])[:LABEL_CHARS_MAX]
 
 
 def _own_of(answer: Answer, before: Collection[Key]) -> Key | None:

@@ -15,6 +15,7 @@ import pytest
 from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
 from rulith.dialects.endpoint import endpoint_of
+from rulith.dialects.transcript import ProposedCall
 from rulith.net.client import HttpClient
 from rulith.runtime.calls import CallServer, Pins
 from rulith.runtime.conversation import Conversation
@@ -23,7 +24,7 @@ from rulith.runtime.settings import ModelSettings
 from rulith.runtime.turns import Policy, Turns
 from rulith.runtime.unread import UnreadOutcomes
 from tests.runtime.calculation_board import CASE, DRIVE, KEY, PREFIX, ROOT, SOURCE, CalculationBoard, touched_by_a_person
-from tests.runtime.scripted_gateway import CUT, Say, strip_row
+from tests.runtime.scripted_gateway import CUT, Held, Say, strip_row
 from tests.runtime.scripted_model import ScriptedModel, Whole
 
 OPEN = ("OpenCase", {"caseType": "verified_calculation", "businessKey": KEY})
@@ -326,7 +327,7 @@ def test_a_lost_write_is_told_apart_and_named_in_the_next_message(talk):
         return CUT if call.tool == "ApplyAction" and next(lost, False) else board(call)
 
     done = talk([[READ], "It was lost.", "Let me look."], answer=answer, says=["go", "and?"], policy=Policy.RETURN)
-    assert f"ApplyAction {DRIVE[0]} (its answer was lost)" in done.model.words()
+    assert f"ApplyAction {DRIVE[0]} {ROOT} (its answer was lost)" in done.model.words()
     assert len(done.gateway.sent("ApplyAction")) == 1
 
 
@@ -354,7 +355,38 @@ def test_stopping_a_turn_answers_its_calls_and_the_talk_goes_on(line_to, heard, 
     assert [row["errorCode"] for row in model.results()] == ["turn_stopped", "turn_stopped"]
     assert "may or may not have run" in model.results()[0]["teaching"]
     assert model.refused == []
-    assert unread.labels() == [f"ApplyAction {DRIVE[0]} (its answer was lost)"]
+    assert unread.labels() == [f"ApplyAction {DRIVE[0]} {ROOT} (its answer was lost)"]
+
+
+@pytest.mark.parametrize("data, left", [
+    ({"reason": "connection_replaced", "ordinal": 4}, [f"ApplyAction {DRIVE[0]} {ROOT} (its answer was lost)"]),
+    ({"reason": "connection_replaced", "requestExecuted": False}, [])])
+def test_a_takeover_under_a_call_leaves_it_among_what_is_told_at_the_end(line_to, heard, in_loop, data, left):
+    """Past bug: the call that was held then was in nobody's list."""
+    unread = UnreadOutcomes()
+
+    async def whole():
+        async with line_to(lambda call: Held((4,), error={"code": -32000, "message": "x", "data": data})) as (_, line):
+            server = CallServer(line, Pins(), unread, emit=heard.emit)
+            call = ProposedCall("c1", READ[0], READ[1])
+            with pytest.raises(Refused) as refused:
+                await server.serve([call])
+            assert refused.value.code == "connection_replaced"
+
+    in_loop(whole())
+    assert unread.left() == left
+
+
+def test_a_close_that_the_model_of_a_chat_has_not_read_is_neither_acknowledged_nor_forgotten(talk):
+    """Past bug: the last round ended completed, and the outcome was taken for read."""
+    done = talk([list(step) for step in HONEST], max_rounds=len(HONEST), policy=Policy.RETURN)
+    assert done.outcome == "completed" and done.unread.left() == [f"CloseCase {ROOT} (done)"]
+    assert "ping" not in done.gateway.methods
+
+
+def test_a_one_shot_that_ends_with_its_closed_case_has_read_it_itself(talk):
+    done = talk([list(step) for step in HONEST])
+    assert done.outcome == "completed" and done.unread.left() == [] and done.gateway.methods.count("ping") == 1
 
 
 # what is sent

@@ -225,7 +225,7 @@ def test_a_refusal_that_admitted_nothing_leaves_a_lost_call_findable(a):
 def test_a_lost_call_that_a_ping_named_is_open_by_its_name(a):
     answer = Answer("ApplyAction", Kind.LOST, lost("ApplyAction", "response_lost", 7).body, 7, own=("ApplyAction", LABEL, at(1)))
     a.take(answer, SHIP, frozenset())
-    assert a.labels() == [f"{LABEL} (lost)"]
+    assert a.labels() == [f"{LABEL} (running)"]
     a.take(read(row("done", 1, **DONE)), {}, frozenset())
     assert a.labels() == []
 
@@ -317,3 +317,62 @@ def test_a_conversation_that_is_over_keeps_nothing(a, book):
     book.relay("[]", a)
     book.forget("a")
     assert book.kept() == {} and not book.relayed
+
+
+# what the simulator found
+
+
+def test_a_call_lost_with_its_process_is_named_in_the_next_one_by_its_label_and_time(book):
+    """Past bug: the process was killed inside a held call; another conversation was then shown the outcome, its own never."""
+    first = book.conversation("a")
+    first.interrupted("ApplyAction", SHIP, {("OpenCase", "OpenCase x", at(1))})
+    kept_rows = book.kept()["a"]
+    assert kept_rows == [{"tool": "ApplyAction", "label": LABEL, "at": at(1), "state": "lost", "unread": False}]
+    again = OutcomeBook()
+    mine, other = again.conversation("a"), again.conversation("b")
+    mine.restore(kept_rows)
+    other.take(read(row("done", 2, **DONE), row("done", 3, label="ApplyAction else", summary="x")), {}, frozenset())
+    assert mine.gate()["operations"] == [row("done", 2, **DONE)]
+
+
+def test_a_call_of_this_process_is_not_taken_for_one_lost_with_the_last(book, a, b):
+    a.restore([{"tool": "ApplyBatch", "label": "ApplyBatch", "at": at(1), "state": "lost", "unread": False}])
+    b.take(says("ApplyBatch", Kind.ACCEPTED, row("done", 2, tool="ApplyBatch", label="ApplyBatch", summary="x"), accepted=True, result={},
+                view={}), {}, frozenset())
+    b.take(read(row("done", 2, tool="ApplyBatch", label="ApplyBatch", summary="x")), {}, frozenset())
+    assert a.labels() == ["ApplyBatch (its answer was lost)"]
+
+
+def test_a_lost_call_that_the_next_process_does_not_find_is_named_once(a):
+    a.restore([{"tool": "ApplyAction", "label": LABEL, "at": at(1), "state": "lost", "unread": False}])
+    position = read(row("done", 3, label="ApplyAction else", summary="x"))
+    assert a.needs_read
+    a.take_read(position)
+    assert LABEL in a.gate(position)["teaching"] and a.gate(position) is None
+
+
+def test_a_label_that_was_withheld_still_names_its_call(a):
+    waiting(a)
+    answer, showed = a.take(read(row("done", 1, label="ApplyAction", contentWithheld=True)), {}, frozenset())
+    assert showed and a.left() == [f"{LABEL} (done)"] and a.rows()[0]["withheld"] is True
+
+
+@pytest.mark.parametrize("tool, arguments, label", [
+    ("ApplyAction", {"action": "ship", "target": "root_1"}, "ApplyAction ship root_1"), ("ApplyAction", {"action": "ship", "target": 3}, "ApplyAction ship"),
+    ("OpenCase", {"caseType": "x"}, "OpenCase x"), ("OpenCase", {"caseId": "case_1"}, "OpenCase case_1"), ("CloseCase", {"root": "r"}, "CloseCase r"),
+    ("ApplyBatch", {"operations": []}, "ApplyBatch"), ("ApplyAction", {}, "ApplyAction"), ("ApplyAction", {"action": "x" * 300}, "ApplyAction " + "x" * 188)])
+def test_a_call_is_labelled_as_the_board_labels_it(tool, arguments, label):
+    from rulith.board.operations import call_label as of_the_board
+    from rulith.runtime.unread import call_label
+    assert call_label(tool, arguments) == of_the_board(tool, arguments) == label
+
+
+def test_a_lost_call_does_not_take_the_place_of_one_that_still_runs(a):
+    """Past bug: a restored row of a lost call had the key of the call before it."""
+    a.restore([{"tool": "ApplyAction", "label": LABEL, "at": at(1), "state": "running", "unread": False},
+               {"tool": "ApplyAction", "label": LABEL, "at": at(1), "state": "lost", "unread": False}])
+    position = read(row("running", 1))
+    a.take_read(position)
+    assert LABEL in a.gate(position)["teaching"]
+    a.replied()
+    assert a.labels() == [f"{LABEL} (running)"]
