@@ -80,7 +80,8 @@ def _tell(result: RunResult, options: Options) -> int:
 
 
 async def _one_shot(options: Options, settings: Settings) -> RunResult:
-    run = AgentRun(options, settings, _told(options, settings), clock=SystemClock())
+    told = _told(options, settings)
+    run = AgentRun(options, settings, told, clock=SystemClock())
     work = asyncio.ensure_future(run_to_end(run))
     ended_by: list[int] = []
 
@@ -96,6 +97,8 @@ async def _one_shot(options: Options, settings: Settings) -> RunResult:
         result = RunResult("stopped", TERMINATED, "The run was stopped.")
     finally:
         parent.cancel()
+        if not settings.attached:
+            told.emit("end")                 # the line that moves is given back before the summary
     if ended_by:
         result.exit = ended_by[0]
     for label in run.unread_labels():

@@ -62,15 +62,23 @@ class BoardLine:
                    transportFailed=answer.kind in (Kind.LOST, Kind.UNSENT, Kind.UNOBSERVED), output=shown(answer.body))
         if answer.kind in (Kind.LOST, Kind.UNSENT):
             self._emit("loss", cmd=tool, code=answer.code, message=answer.teaching)
+        if answer.kind is Kind.UNOBSERVED:
+            self._emit("board-observation-unavailable", cmd=tool, message=answer.teaching)
+        if tool == "ReadArtifact" and answer.kind is Kind.ACCEPTED:
+            told = {name: answer.result.get(name) for name in ("ref", "mediaType", "offset", "nextOffset", "totalBytes", "complete")}
+            self._emit("artifact-read", **told)
         if answer.operations:
             self._emit("operations", operations=[entry.row for entry in answer.operations])
         if answer.affected:
             self._emit("affected", cases=list(answer.affected))
         self.last_view = answer.view or self.last_view
+        before = list(self.book.focus)
         for change in self.book.take(self._own(answer), arguments):
             extra = {"disposition": change.disposition} if change.disposition else {}
             self._emit(change.kind, caseId=change.case.case_id, root=change.case.root, status=change.case.status,
                        caseType=change.case.case_type, **extra)
+        if self.book.focus != before:
+            self._emit("focus", cases=[{"caseId": case.case_id, "root": case.root, "status": case.status} for case in self.book.focused])
         return answer
 
     def _own(self, answer: Answer) -> Answer:

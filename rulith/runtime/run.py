@@ -193,7 +193,7 @@ class AgentRun:
         book = self.unread.book
         service = Service(self._line, lambda: self._new_talk(UnreadOutcomes(book)), Pins(settings.case_type, settings.business_key),
                           clock=self._clock, emit=self._told.emit, model_service=settings.model.endpoint.shown,
-                          limits=ServiceLimits(how.runs_max, how.slots_max))
+                          console=f"{settings.url}/console/", limits=ServiceLimits(how.runs_max, how.slots_max))
         key = how.key or mint("", 32)
         door = Door(service, key)
         await door.listen(how.port)

@@ -82,7 +82,7 @@ class ServiceLimits:
 class Service:
     """`run()` works until `stop()` or until nothing more can be asked; the rest is called from the same loop."""
 
-    def __init__(self, line: BoardLine, make_talk: Callable[[], Talk], pins: Pins, *, clock: Clock, emit: Sink, model_service: str,
+    def __init__(self, line: BoardLine, make_talk: Callable[[], Talk], pins: Pins, *, clock: Clock, emit: Sink, model_service: str, console: str = "",
                  limits: ServiceLimits = ServiceLimits()) -> None:
         self.journal = Journal(clock)
         self.problem: Refused | None = None        # why nothing more can be asked
@@ -92,6 +92,7 @@ class Service:
         self._clock = clock
         self._told = emit
         self._model_service = model_service
+        self._console = console
         self._store: Conversations | None = None
         self._limits = limits
         self._slots: OrderedDict[str, Slot] = OrderedDict()      # least recently used first
@@ -146,7 +147,7 @@ class Service:
             raise Refused("slots_busy", slots=self._limits.slots_max)
         at = stamp(self._clock.wall_s())
         record = {"id": mint("turn_", 32), "text": task.text[:SHOWN_TASK_CHARS_MAX], "at": at, "startedAt": None, "endedAt": None, "note": "",
-                  "outcome": "", "board": self._line.session.agent_id, "sessionKey": key}
+                  "outcome": "", "board": self._line.session.agent_id, "sessionKey": key, "console": self._console}
         receipt = {"id": record["id"], "sessionKey": key, "at": at}
         if self._store is not None:
             self._store.accept({
@@ -290,8 +291,12 @@ class Service:
         try:
             if task.case_id:
                 await talk.turns.focus(task.case_id)
-            return _ended(await talk.turns.run(words, Policy.RETURN))
+            result = await talk.turns.run(words, Policy.RETURN)
+            if result.outcome == "blocked":
+                self.emit("blocked", message=result.message)
+            return _ended(result)
         except Mismatch as mismatch:
+            self.emit("blocked", message=str(mismatch))
             return "blocked", str(mismatch)
         except Refused as refusal:
             if refusal.code in TURN_FAILURES:
@@ -381,6 +386,7 @@ class Service:
                                "note": f"This conversation left its slot; the Case {case.case_id} is as it was.",
                                "board": self._line.session.agent_id, "sessionKey": slot.session_key, "pendingCaseId": case.case_id})
             self.emit("session-detached", session=slot.session_key, pendingCaseId=case.case_id)
+            self.emit("case-pending", session=slot.session_key, caseId=case.case_id, root=case.root)
 
     def _archive_waiting(self, key: str) -> None:
         if key in self._archiving and self._is_idle(key):

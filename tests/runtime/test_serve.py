@@ -340,6 +340,41 @@ def test_a_stream_begins_with_what_was_told_and_names_conversation_and_task(thro
     through(story, ["Hi."])
 
 
+def test_what_happens_on_the_board_is_told_as_it_happens(through):
+    board = CalculationBoard()
+    ref = "art_" + "0" * 32
+
+    def answer(call):
+        if call.tool == "ReadArtifact":
+            return Say({"accepted": True, "operations": [], "result": {"ref": ref, "mediaType": "text/plain", "encoding": "utf8", "data": "secret bytes",
+                                                                       "offset": 0, "nextOffset": None, "totalBytes": 12, "complete": True, "truncated": False}}, focused=board.focused)
+        return Raw(500, b"no") if call.tool == "QueryBoard" else board(call)
+
+    async def story(served):
+        await served.say("look", sessionKey="a")
+        await served.say("open it", sessionKey="a")
+        assert served.heard.of("focus")[-1]["cases"] == [{"caseId": CASE, "root": ROOT, "status": "running"}]
+        (read,) = served.heard.of("artifact-read")
+        assert (read["ref"], read["totalBytes"], read["complete"]) == (ref, 12, True) and "data" not in read
+        assert served.heard.of("board-observation-unavailable")[0]["session"] == "a"
+    through(story, [[("QueryBoard", {})], "It cannot be read.", [OPEN, ("ReadArtifact", {"ref": ref})], "Done."], answer)
+
+
+def test_a_change_of_contract_ends_a_turn_as_blocked_and_not_the_service(through):
+    def refuse(gateway):
+        gateway.initialize_result = {"protocolVersion": "2024-01-01"}
+
+    async def story(served):
+        def gone(call):
+            refuse(served.gateway)
+            return Raw(404, b"")
+        served.gateway.answer = gone
+        record = await served.say("open it")
+        assert record["outcome"] == "blocked" and served.heard.of("blocked")[0]["message"] in record["note"]
+        assert (await served.say("hello", sessionKey="b"))["outcome"] == "conversation"
+    through(story, [[OPEN], "hi"])
+
+
 def test_a_listener_who_comes_late_is_told_how_much_it_missed(through):
     async def story(served):
         for number in range(2_600):
