@@ -18,6 +18,7 @@ from pathlib import Path
 from rulith import VERSION
 from rulith.adapters.hands import Hands, is_built
 from rulith.adapters.material import Shelf
+from rulith.adapters.shared_vault import unread_members
 from rulith.adapters.sources import Sources, read_vault
 from rulith.base.clock import SystemClock, stamp
 from rulith.base.errors import Refused
@@ -111,7 +112,19 @@ def _hands(settings: Settings, tools: Mapping[str, Tool]) -> tuple[Hands, list[T
     return Hands(settings.territory(executables), dict(os.environ), settings.run_timeout_s), served
 
 
-async def _serve_box(settings: Settings, options: Options, tools: Mapping[str, Tool], vault: Mapping[str, Mapping[str, object]]) -> int:
+def _sources(settings: Settings) -> Sources:
+    """What this machine's vaults say. Members of the shared one that nobody reads are named, never shown."""
+    found: list[dict[str, dict[str, object]]] = []
+    for what, file in (("Source vault", settings.vault_file), ("environment vault", settings.shared_vault_file)):
+        content = None if file is None else Vault(file).read()
+        found.append(read_vault(content, what) if content else {})
+    for name, entry in found[1].items():
+        if unread := unread_members(entry):
+            _say(f"worker: the environment vault's entry {name!r} holds {', '.join(unread)}, which is not used from there")
+    return Sources(*found)
+
+
+async def _serve_box(settings: Settings, options: Options, tools: Mapping[str, Tool], sources: Sources) -> int:
     """The same Tools and checks over a folder; what was started is remembered in the home."""
     assert options.dropbox is not None
     hands, served = _hands(settings, tools)
@@ -119,7 +132,7 @@ async def _serve_box(settings: Settings, options: Options, tools: Mapping[str, T
     journal = Journal(settings.home.prepare().path / "worker" / settings.connection_id, settings.connection_id, lambda: mint("wkr_"))
     worker = BoxWorker(
         journal=journal, box=options.dropbox, key=settings.key, tools=tools, advertised=[tool.descriptor() for tool in served],
-        sources=Sources(vault), compile=hands.compile, inspect=hands.inspect, clock=SystemClock(), tell=tell,
+        sources=sources, compile=hands.compile, inspect=hands.inspect, clock=SystemClock(), tell=tell,
     )  # fmt: skip
     tell("up", {"workerId": journal.box.worker_id, "connection": settings.connection_id, "dropbox": str(options.dropbox)})
     watching = asyncio.ensure_future(watch_stop(worker, watch_parent()))
@@ -132,7 +145,7 @@ async def _serve_box(settings: Settings, options: Options, tools: Mapping[str, T
         journal.close()
 
 
-async def _serve(settings: Settings, tools: Mapping[str, Tool], vault: Mapping[str, Mapping[str, object]]) -> int:
+async def _serve(settings: Settings, tools: Mapping[str, Tool], sources: Sources) -> int:
     worker_id = mint("wkr_")
     tell = _teller(settings)
     served = [tool for tool in tools.values() if is_built(tool)]
@@ -143,7 +156,7 @@ async def _serve(settings: Settings, tools: Mapping[str, Tool], vault: Mapping[s
     hands = Hands(settings.territory(executables), dict(os.environ), settings.run_timeout_s, shelf=shelf)
     core = Worker(
         worker_id=worker_id, connection_id=settings.connection_id, key=settings.key, tools=tools,
-        advertised=[tool.descriptor() for tool in served], sources=Sources(vault), compile=hands.compile,
+        advertised=[tool.descriptor() for tool in served], sources=sources, compile=hands.compile,
         inspect=hands.inspect, keeps=shelf is not None, reviewer=settings.reviewer,
     )  # fmt: skip
     client = HttpClient(clock)
@@ -175,13 +188,12 @@ def main(argv: list[str]) -> int:
         settings = with_box(read_settings(env, Path.cwd()), options)
         blank_variables(CREDENTIALS)
         tools = _installed(settings)
-        content = Vault(settings.vault_file).read()
-        vault = read_vault(content) if content else {}
+        sources = _sources(settings)
         _banner(settings, tools, str(options.dropbox or settings.work_url))
         if options.dropbox is not None:
-            return asyncio.run(_serve_box(settings, options, tools, vault))
+            return asyncio.run(_serve_box(settings, options, tools, sources))
     except Refused as refused:
         emit("availability", state="needs setup", code=refused.code, reason=refused.teaching)
         _say(refused.teaching)
         return EXIT_CONFIGURATION
-    return asyncio.run(_serve(settings, tools, vault))
+    return asyncio.run(_serve(settings, tools, sources))

@@ -36,19 +36,23 @@ class Source:
     mismatch: str = ""
 
 
-def read_vault(text: str | bytes) -> dict[str, dict[str, object]]:
-    """The vault document: Source name to entry. Raises Refused vault_entry_invalid, never quoting a value."""
-    document = read_json(text, "the Source vault")
+def read_vault(text: str | bytes, what: str = "Source vault") -> dict[str, dict[str, object]]:
+    """A vault document: Source name to entry. Raises Refused vault_entry_invalid, never quoting a value."""
+
+    def refuse(source: str, problem: str) -> Refused:
+        return Refused("vault_entry_invalid", vault=what, source=source, problem=problem)
+
+    document = read_json(text, f"the {what}")
     if not isinstance(document, dict):
-        raise Refused("vault_entry_invalid", source="(document)", problem="the file must hold one JSON object")
+        raise refuse("(document)", "the file must hold one JSON object")
     for name, entry in document.items():
         if not isinstance(entry, dict):
-            raise Refused("vault_entry_invalid", source=name, problem="it must be an object")
+            raise refuse(name, "it must be an object")
         for member in _TEXTS:
             if member in entry and not isinstance(entry[member], str):
-                raise Refused("vault_entry_invalid", source=name, problem=f"{member} must be text")
+                raise refuse(name, f"{member} must be text")
         if "type" in entry and entry["type"] not in SOURCE_TYPES:
-            raise Refused("vault_entry_invalid", source=name, problem=f"type must be one of {', '.join(SOURCE_TYPES)}")
+            raise refuse(name, f"type must be one of {', '.join(SOURCE_TYPES)}")
     return document
 
 

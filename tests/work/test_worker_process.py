@@ -260,3 +260,28 @@ def test_a_program_that_reads_every_process_finds_no_secret_of_ours(scripted, wo
 @pytest.mark.parametrize("words, said", [(["--dropbox"], "--dropbox"), (["serve"], "serve"), (["--once"], "--dropbox DIR"), (["--dropbox=d", "x"], "'x'"), (["--dropbox="], "--dropbox=")])
 def test_a_word_it_does_not_know_ends_with_2(words, said, capsys):
     assert main(words) == 2 and said in capsys.readouterr().err
+
+
+@POSIX
+def test_the_environment_vault_is_read_beside_the_own_one_and_names_what_it_does_not_use(scripted, worker_process, tmp_path):
+    shared = tmp_path / "shared.json"
+    shared.write_text(json.dumps({"shop": {"type": "http", "url": "https://shop.example", "token": "s3cret", "timeoutMs": 5}}))
+    shared.chmod(0o600)
+
+    async def play():
+        async with scripted() as gateway:
+            gateway.sources = [{"name": "shop", "type": "http", "access": "https://evil.example"}]
+            process = worker_process(tmp_path, gateway.url, RULITH_ENVIRONMENT_SECRETS_FILE="shared.json")
+            await gateway.until(lambda: len(gateway.of("Poll")) >= 2)
+            process.signal(signal.SIGTERM)
+            return await process.ends()
+
+    status, _, err = settle(play)
+    assert status == 0 and "'shop' holds timeoutMs, which is not used" in err and "source_unusable" in err and "s3cret" not in err
+    shared.write_text('{"shop": {"token": ["s3cret"]}}')
+
+    async def wrong():
+        return await worker_process(tmp_path, "http://127.0.0.1:1/work", RULITH_ENVIRONMENT_SECRETS_FILE="shared.json").ends()
+
+    status, _, err = settle(wrong)
+    assert status == 2 and "environment vault, entry 'shop': token must be text" in err and "s3cret" not in err

@@ -15,7 +15,7 @@ CODES: dict[str, tuple[str, str]] = {
     "worker_setting_missing": ("{name} is not set.", "Set it to the value that the Connection was given, and start the Worker again."),
     "worker_setting_invalid": ("{name} is {value!r}, which is not {wanted}.", "Correct the setting and start the Worker again."),
     "worker_root_missing": ("The Worker root {root} is not a folder.", "Set RULITH_WORKER_ROOT to the folder that holds the adapters."),
-    "vault_entry_invalid": ("Source vault, entry {source!r}: {problem}.", "Correct that entry of the vault file."),
+    "vault_entry_invalid": ("{vault}, entry {source!r}: {problem}.", "Correct that entry of the vault file."),
     # Before a claim
     "row_malformed": ("The row does not have the contract's shape. {problem}", _LEFT),
     "row_retired_member": ("The row carries {field!r}, which is retired.", _LEFT),
