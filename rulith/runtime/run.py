@@ -193,7 +193,7 @@ class AgentRun:
         book = self.unread.book
         service = Service(self._line, lambda: self._new_talk(UnreadOutcomes(book)), Pins(settings.case_type, settings.business_key),
                           clock=self._clock, emit=self._told.emit, model_service=settings.model.endpoint.shown,
-                          console=f"{settings.url}/console/", limits=ServiceLimits(how.runs_max, how.slots_max))
+                          console=f"{settings.url}/console/", first_case=settings.case_id, limits=ServiceLimits(how.runs_max, how.slots_max))
         key = how.key or mint("", 32)
         door = Door(service, key)
         await door.listen(how.port)
@@ -202,7 +202,7 @@ class AgentRun:
             await self._line.open()
             service.keep_in(self._open_history(settings))
             if self._options.task:
-                service.submit(Task(self._options.task, case_id=settings.case_id))
+                service.submit(Task(self._options.task))
             announce(door.url if how.key else f"{door.url}/runs?k={key}")
             await service.run()
         finally:

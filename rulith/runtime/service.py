@@ -82,7 +82,7 @@ class ServiceLimits:
 class Service:
     """`run()` works until `stop()` or until nothing more can be asked; the rest is called from the same loop."""
 
-    def __init__(self, line: BoardLine, make_talk: Callable[[], Talk], pins: Pins, *, clock: Clock, emit: Sink, model_service: str, console: str = "",
+    def __init__(self, line: BoardLine, make_talk: Callable[[], Talk], pins: Pins, *, clock: Clock, emit: Sink, model_service: str, console: str = "", first_case: str = "",
                  limits: ServiceLimits = ServiceLimits()) -> None:
         self.journal = Journal(clock)
         self.problem: Refused | None = None        # why nothing more can be asked
@@ -93,6 +93,7 @@ class Service:
         self._told = emit
         self._model_service = model_service
         self._console = console
+        self._first_case = first_case              # put into focus before the first turn
         self._store: Conversations | None = None
         self._limits = limits
         self._slots: OrderedDict[str, Slot] = OrderedDict()      # least recently used first
@@ -289,8 +290,9 @@ class Service:
         talk.server.steps = []
         words, slot.earlier = "\n\n".join(part for part in (slot.earlier, task.words()) if part), ""
         try:
-            if task.case_id:
-                await talk.turns.focus(task.case_id)
+            case_id, self._first_case = task.case_id or self._first_case, ""
+            if case_id:
+                await talk.turns.focus(case_id)
             result = await talk.turns.run(words, Policy.RETURN)
             if result.outcome == "blocked":
                 self.emit("blocked", message=result.message)

@@ -255,6 +255,14 @@ def test_a_case_that_the_person_names_is_focused_first(through):
     through(story, ["ok"])
 
 
+def test_the_case_of_the_command_line_is_for_the_first_turn_only(through):
+    async def story(served):
+        await served.say("go on")
+        await served.say("and now?")
+        assert served.gateway.sent("OpenCase") == [{"caseId": CASE}]
+    through(story, ["ok", "ok"], options=Options(serve=True, case_id=CASE))
+
+
 def test_conversations_have_their_own_transcripts_and_cases(through):
     async def story(served):
         await served.say("open it", sessionKey="a")
@@ -645,6 +653,15 @@ def test_a_service_that_is_told_to_end_leaves_its_turn_where_it_is(through):
         assert [records[receipt["id"]] for receipt in receipts] == ["interrupted", "not-started"]
         assert served.gateway.deleted == ["s1"]
     slow(through, gate, story)
+
+
+def test_a_service_that_drains_takes_no_task(through):
+    async def story(served):
+        served.run._service._draining = "the gateway does not accept its token"
+        status, refused = await served.task("one")
+        assert (status, refused["errorCode"]) == (503, "serve_draining") and "does not accept its token" in refused["teaching"]
+        served.run._service._draining = ""
+    through(story)
 
 
 # what is kept
