@@ -35,6 +35,7 @@ from rulith.wire.mcp_outbound import (
 )
 
 PROBE_S = 3.0                    # for a server that lets an unknown request lie; one that is slow to start may still answer it
+DISCOVERIES_MAX = 2              # a refusal that names this very date is asked once more
 SESSIONS_MAX = 128
 
 
@@ -83,21 +84,25 @@ class Session:
 
     async def _discover(self, budget: Budget) -> bool:
         """Whether the server speaks the date without sessions."""
-        self._probe = self._next_id()
-        message = request(STATELESS, self._probe, "server/discover", VERSION)
         self.link.date = STATELESS
-        try:
-            response = await budget.within(self.link.exchange(message, budget), min(PROBE_S, budget.left_s() / 3))
-            if response.result is not None and STATELESS in stated_dates(response):
+        for _ in range(DISCOVERIES_MAX):
+            self._probe = self._next_id()
+            message = request(STATELESS, self._probe, "server/discover", VERSION)
+            try:
+                response = await budget.within(self.link.exchange(message, budget), min(PROBE_S, budget.left_s() / 3))
+            except Turned:
+                break
+            except Cut as cut:
+                if not cut.sent:
+                    raise                # nobody is there
+                if not self.link.is_open:    # an old server may end at what it does not know
+                    await self.link.close()
+                    await self.link.open()
+                break
+            if STATELESS not in stated_dates(response):
+                break
+            if response.result is not None:
                 return True
-        except Turned:
-            pass
-        except Cut as cut:
-            if not cut.sent:
-                raise                    # nobody is there
-            if not self.link.is_open:    # an old server may end at what it does not know
-                await self.link.close()
-                await self.link.open()
         self.link.date = None
         return False
 
