@@ -35,6 +35,9 @@ def _turn_words(turn: dict) -> str:
     files = "; ".join(str(row.get("name", "")) for row in turn.get("attachments") or [] if isinstance(row, dict))
     lines = [f"The person: {_cut(turn['text'])}" + (f" (attached: {_cut(files)})" if files else "")]
     lines += [f"You: {_cut(reply['text'])}" for reply in (turn.get("replies") or [])[-3:]]
+    cases = [str(each) for each in turn.get("caseIds") or []]
+    if cases:
+        lines.append(f"(That turn worked on {', '.join(cases[:8])}.)")
     outcome = turn.get("outcome")
     if outcome not in ("", None, "conversation"):
         lines.append(f"(That turn ended: {outcome}.)")

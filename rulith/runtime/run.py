@@ -40,7 +40,7 @@ from rulith.runtime.settings import DEFAULT_GATEWAY, EXPLORATION, ModelSettings,
 from rulith.runtime.shadow import Shadow, TurnWatch
 from rulith.runtime.tasks import Task
 from rulith.runtime.turns import Policy, TurnResult, Turns
-from rulith.runtime.unread import UnreadOutcomes
+from rulith.runtime.unread import OutcomeBook, UnreadOutcomes
 
 BOARD, MODEL = "board", "model"
 
@@ -114,7 +114,7 @@ class AgentRun:
         self._meter: Meter = Unlimited()
         self._service: Service | None = None
         self._watch: TurnWatch | None = None
-        self.unread = UnreadOutcomes()
+        self.unread = UnreadOutcomes(OutcomeBook(told.log))
 
     async def prepare(self) -> None:
         """Settle who drives, reach the gateway, shake hands. Raises Refused, Mismatch."""
@@ -190,8 +190,7 @@ class AgentRun:
         """Take tasks until told to end. `announce` is given the address with its key, once tasks are taken. Raises Refused, Mismatch."""
         assert self._line is not None and self._settings is not None and self._settings.serve is not None and self._settings.model is not None
         settings, how = self._settings, self._settings.serve
-        book = self.unread.book
-        service = Service(self._line, lambda: self._new_talk(UnreadOutcomes(book)), Pins(settings.case_type, settings.business_key),
+        service = Service(self._line, self._new_talk, OutcomeBook(self._told.log), Pins(settings.case_type, settings.business_key),
                           clock=self._clock, emit=self._told.emit, model_service=settings.model.endpoint.shown,
                           console=f"{settings.url}/console/", first_case=settings.case_id, limits=ServiceLimits(how.runs_max, how.slots_max))
         key = how.key or mint("", 32)

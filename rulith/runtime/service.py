@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Mismatch, Refused
 from rulith.base.ids import mint
-from rulith.base.limits import ARCHIVED_KEYS_MAX, SHOWN_TASK_CHARS_MAX
+from rulith.base.limits import ARCHIVED_KEYS_MAX, SHOWN_TASK_CHARS_MAX, TASKS_QUEUED_MAX
 from rulith.disk.conversations import FINISHED, INTERRUPTED, RUNNING, QUEUED, UNFINISHED, Conversations
 from rulith.runtime.calls import CallServer, Pins
 from rulith.runtime.cases import CaseBook
@@ -35,7 +35,7 @@ from rulith.runtime.model import MODEL_FAILURES
 from rulith.runtime.restored import restored_words
 from rulith.runtime.tasks import Task
 from rulith.runtime.turns import Policy, TurnResult, Turns
-from rulith.runtime.unread import UnreadOutcomes
+from rulith.runtime.unread import OutcomeBook, UnreadOutcomes
 
 TURN_FAILURES = (*MODEL_FAILURES, "budget_spent", "price_unknown", "budget_unusable")     # the conversation goes on afterwards
 _MODEL, _BOARD = "model", "board"          # what a running turn waits for
@@ -82,12 +82,14 @@ class ServiceLimits:
 class Service:
     """`run()` works until `stop()` or until nothing more can be asked; the rest is called from the same loop."""
 
-    def __init__(self, line: BoardLine, make_talk: Callable[[], Talk], pins: Pins, *, clock: Clock, emit: Sink, model_service: str, console: str = "", first_case: str = "",
-                 limits: ServiceLimits = ServiceLimits()) -> None:
+    def __init__(self, line: BoardLine, make_talk: Callable[[UnreadOutcomes], Talk], outcomes: OutcomeBook, pins: Pins, *, clock: Clock,
+                 emit: Sink, model_service: str, console: str = "", first_case: str = "", limits: ServiceLimits = ServiceLimits()) -> None:
         self.journal = Journal(clock)
         self.problem: Refused | None = None        # why nothing more can be asked
         self._line = line
         self._make_talk = make_talk
+        self._outcomes = outcomes
+        self._restored: dict[str, list[dict]] = {}               # outcomes that an earlier process kept, by conversation not begun yet
         self._pins = pins
         self._clock = clock
         self._told = emit
@@ -113,6 +115,7 @@ class Service:
     def keep_in(self, store: Conversations | None) -> None:
         """Take tasks from now on, and keep conversations in `store`."""
         self._store = store
+        self._restored = dict(store.unread) if store is not None else {}
         self._draining = ""
 
     @property
@@ -120,7 +123,7 @@ class Service:
         return not self._draining
 
     def unread_labels(self) -> list[str]:
-        return [label for slot in self._slots.values() for label in slot.talk.unread.left()]
+        return [f"{row['label']} ({row['state']})" for rows in self._outcomes.kept().values() for row in rows]
 
     def close(self) -> None:
         if self._store is not None:
@@ -132,7 +135,7 @@ class Service:
         """Accept a task; its receipt.
 
         Raises Refused: request_conflict, request_interrupted, serve_draining, conversation_archived, model_confirmation,
-        slots_busy, history_full, disk_full, write_failed.
+        queue_full, slots_busy, history_full, disk_full, write_failed.
         """
         key = task.session_key or _minted_key(task.request_id)
         fingerprint = task.fingerprint(key, self._pins.case_type)
@@ -144,6 +147,8 @@ class Service:
         if key in self._archiving or self._is_archived(key):
             raise Refused("conversation_archived", key=key)
         self._check_destination(task, key)
+        if len(self._queue) >= TASKS_QUEUED_MAX:
+            raise Refused("queue_full", tasks=TASKS_QUEUED_MAX)
         if key not in self._slots and not self._has_room():
             raise Refused("slots_busy", slots=self._limits.slots_max)
         at = stamp(self._clock.wall_s())
@@ -354,9 +359,9 @@ class Service:
         if slot is None:
             if len(self._slots) >= self._limits.slots_max:
                 self._detach(next(each for each in self._slots.values() if self._is_idle(each.session_key)), "slot-evicted")
-            slot = Slot(key, self._make_talk(), earlier=self._earlier_words(key))
-            if self._store is not None:
-                slot.talk.unread.restore(self._store.unread.get(key, []))
+            unread = self._outcomes.conversation(key)
+            unread.restore(self._restored.pop(key, []))
+            slot = Slot(key, self._make_talk(unread), earlier=self._earlier_words(key))
             self.emit("slot-open")
         self._slots[key] = slot
         return slot
@@ -381,6 +386,9 @@ class Service:
     def _detach(self, slot: Slot, event: str) -> None:
         """Let a conversation go; what it had in focus is written down and otherwise left alone."""
         del self._slots[slot.session_key]
+        slot.talk.unread.transcript_lost()
+        if not len(slot.talk.unread):
+            self._outcomes.forget(slot.session_key)      # what it has not read stays, should it go on
         self.emit(event, session=slot.session_key)
         for case in slot.book.focused:
             at = stamp(self._clock.wall_s())
@@ -414,8 +422,7 @@ class Service:
 
     def _keep_unread(self) -> None:
         if self._store is not None:
-            now = {key: slot.talk.unread.rows() for key, slot in self._slots.items()}
-            self._store.keep_unread({**self._store.unread, **now})
+            self._store.keep_unread({**self._restored, **self._outcomes.kept()})
 
     # requests asked twice, and by whom a conversation was answered before
 

@@ -474,6 +474,33 @@ def slow(through, gate, story, replies=lambda body: "ok", **more):
     return through(whole, replies, **more)
 
 
+def test_a_queue_has_an_end(through, monkeypatch):
+    gate = asyncio.Event()
+    monkeypatch.setattr("rulith.runtime.service.TASKS_QUEUED_MAX", 2)
+
+    async def story(served):
+        await served.task("one", sessionKey="a")
+        await served.until(lambda: served.model.requests)
+        assert [(await served.task("more", sessionKey="a"))[0] for _ in range(3)] == [202, 202, 429]
+        assert (await served.task("more", sessionKey="b"))[1]["errorCode"] == "queue_full"
+    slow(through, gate, story)
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_an_outcome_outlives_the_slot_of_its_conversation(through, tmp_path, kept):
+    """What a conversation has not read is named when it comes back, though its transcript is gone."""
+    board = CalculationBoard(outcomes={"read_input": ("running", "")})
+
+    async def story(served):
+        await served.say("read it", sessionKey="a")
+        await served.say("hello", sessionKey="b")
+        assert served.heard.of("slot-evicted")
+        await served.say("and?", sessionKey="a")
+        assert f"ApplyAction {READ[1]['action']}" in served.model.words().rpartition("Still without")[2]
+    through(story, [[OPEN], [READ], "It runs.", "hi", "Still."], board,
+            env={"RULITH_SERVE_SLOTS_MAX": "1", **(keep(tmp_path) if kept else {})})
+
+
 def test_the_records_are_bounded(through):
     async def story(served):
         for number in range(5):
@@ -701,6 +728,7 @@ def test_a_conversation_goes_on_after_a_restart_as_history(through, tmp_path):
     async def second(served):
         await served.say("who am I?", sessionKey="a", historyModelDestination=served.model.url)
         words = served.model.words()
+        assert "worked on" not in words
         assert "History of this conversation" in words and "The person: my name is Ada" in words and "You: Hello Ada." in words
         assert words.index("Ada") < words.index("who am I?") and served.gateway.calls == []
         assert served.heard.of("user")[-1]["text"] == "who am I?"

@@ -72,6 +72,7 @@ CODES: dict[str, tuple[str, str]] = {
     "model_confirmation": ("Earlier turns of this conversation went to another model service than {service}.",
                            "Send historyModelDestination with that address to let the earlier turns go there."),
     "slots_busy": ("All {slots} conversations have work waiting.", "Wait for one to end, or use one of them."),
+    "queue_full": ("{tasks} tasks are waiting already.", "Send it again once some have ended."),
     "serve_draining": ("No task is taken now: {why}.", "Send it again once the Agent is back."),
     # Saved conversations
     "history_unusable": ("The saved conversations cannot be used: {path}: {problem}.",
