@@ -87,7 +87,7 @@ def _boxes(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-async def _run(home: Home, addresses: Addresses, settings: Settings, boxes: Mapping[str, str]) -> int:
+async def _run(home: Home, addresses: Addresses, settings: Settings, boxes: Mapping[str, str] | None = None) -> int:
     running = read_live(home.gateway_json)
     if running is not None:
         raise Refused("gateway_running", home=home.path, pid=running["pid"], url=running.get("url", "unknown address"))
