@@ -281,7 +281,7 @@ class ReplyReader:
             return []
         if self._stream is None:
             return self._end(self._judge_body())
-        events = self._events(self._stream.finish())
+        events = self._events(self._stream.finish(), is_last=True)
         if self._done:
             return events
         return events + self._end(Lost("response_lost", "the stream ended without the answer"))
@@ -304,15 +304,19 @@ class ReplyReader:
     def _is_foreign_session(self) -> bool:
         return self.session_id is not None and self._echoed not in (None, self.session_id)
 
-    def _events(self, events: list[StreamEvent]) -> list[Event]:
+    def _events(self, events: list[StreamEvent], *, is_last: bool = False) -> list[Event]:
+        """`is_last`: the stream ended behind them; one that cannot be read then was cut, and its id is no place to go on from."""
         out: list[Event] = []
         for event in events:
-            self.cursor = event.id or self.cursor
+            before, self.cursor = self.cursor, event.id or self.cursor
             if not event.data or self._done:
                 continue
             try:
                 messages, _ = jsonrpc.read_messages(event.data, "an event of the stream")
             except Refused as problem:
+                if is_last:
+                    self.cursor = before
+                    return out + self._end(Lost("response_lost", "the stream ended inside an event"))
                 return out + self._end(Lost("response_not_correlated", problem.happened))
             for message in messages:
                 if not self._done:
