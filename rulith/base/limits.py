@@ -120,6 +120,9 @@ FEED_ROWS_KEPT = 1_500           # what stays when it is trimmed, so that trimmi
 FEED_SIGN_OF_LIFE_S = 10.0       # the page calls 30 s of silence a loss
 RUNS_KEPT = 20                   # finished runs shown per Agent; their Cases stay in the ledger
 RUN_STEPS_MAX = 200
+RUN_SAID_CHARS_MAX = 8_000       # of a model's words on the page
+RUN_SAID_STEP_CHARS = 40         # the page hears of so many new ones at a time
+RUN_SERVICE_WORDS_MAX = 24       # sentences about a model service
 SHOWN_BYTES_MAX = 32_768         # of one call's input or answer on the page
 
 # The Agent

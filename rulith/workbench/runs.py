@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rulith.base.limits import RUN_STEPS_MAX, SHOWN_BYTES_MAX
+from rulith.base.limits import RUN_SAID_CHARS_MAX, RUN_SAID_STEP_CHARS, RUN_SERVICE_WORDS_MAX, RUN_STEPS_MAX, SHOWN_BYTES_MAX
 
 STOPPED_EXITS = (130, 143)
 WAITING = ("waiting_for_decision", "needs_person")
@@ -57,17 +57,23 @@ class Run:
     case_id: str = ""
     stopping: bool = False
     steps: list[Step] = field(default_factory=list)
+    said: str = ""                       # the model's newest words, as far as they came
+    service: list[str] = field(default_factory=list)     # what its model service wants and does, in words
+    _said_shown: int = 0
 
     def row(self) -> dict[str, object]:
         """As the page reads it."""
         return {"id": self.id, "jobId": self.job_id, "caseType": self.case_type, "values": self.values,
                 "startedAt": self.started_at, "endedAt": self.ended_at, "exit": self.exit, "outcome": self.outcome,
                 "problem": self.problem, "caseId": self.case_id, "stopping": self.stopping,
-                "steps": [step.row() for step in self.steps]}
+                "steps": [step.row() for step in self.steps], **({"said": self.said} if self.said else {}),
+                **({"service": self.service} if self.service else {})}
 
     def take(self, event: Mapping[str, object], at: str) -> bool:
         """Fold one event of the Agent in; True when the page would see a difference."""
         kind = event.get("type")
+        if kind in ("round", "model-delta", "propose", "model-error", "model-card") and self._heard_model(kind, event):
+            return True
         if kind == "tool-call":
             if len(self.steps) < RUN_STEPS_MAX:
                 self.steps.append(Step(len(self.steps) + 1, call_label(event), at, event.get("callId"),
@@ -90,6 +96,29 @@ class Run:
             self.problem = first_text(event, "teaching", "message", "reason") or self.problem
             return True
         return False
+
+    def _heard_model(self, kind: object, event: Mapping[str, object]) -> bool:
+        """Fold in what the model says and what its service is like; words that come are shown a few at a time."""
+        if kind == "model-card":
+            rows = event.get("quirks")
+            words = [text_of(row.get("words")) for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+            self.service = [each for each in words if each][:RUN_SERVICE_WORDS_MAX]
+            return True
+        if kind == "model-delta":
+            self.said = (self.said + text_of(event.get("text")))[:RUN_SAID_CHARS_MAX]
+            if len(self.said) - self._said_shown < RUN_SAID_STEP_CHARS:
+                return False
+        elif kind == "propose":
+            self.said = text_of(event.get("say"))[:RUN_SAID_CHARS_MAX]
+        elif self.said and kind == "model-error":
+            self.said = ""                       # what had come is no reply
+        elif kind == "round":
+            self.said, self._said_shown = "", 0
+            return False
+        else:
+            return False
+        self._said_shown = len(self.said)
+        return kind != "model-error"
 
     def _case(self, event: Mapping[str, object]) -> bool:
         case_id = event.get("caseId")

@@ -103,3 +103,27 @@ def test_a_call_that_waits_for_a_person_says_so_to_the_end():
                answer(1, accepted=False, held=True), {"type": "action-outcome", "action": "x.write", "state": "waiting_for_decision"})
     made.end(11, AT)
     assert made.steps[0].state == "waiting_for_decision"
+
+
+def test_a_models_words_are_shown_as_they_come_and_then_as_they_are():
+    made = Run("run_1", "calc-001", "verified_calculation", {}, AT)
+    assert not made.take({"type": "round", "round": 1}, AT) and not made.take({"type": "model-delta", "text": "I will "}, AT)
+    assert made.take({"type": "model-delta", "text": "read the order and derive its totals now"}, AT)
+    assert made.row()["said"].startswith("I will read")
+    assert made.take({"type": "propose", "say": "Done."}, AT) and made.said == "Done."
+    assert not made.take({"type": "round", "round": 2}, AT) and "said" not in made.row()
+
+
+def test_words_of_a_reply_that_was_none_are_taken_back():
+    made = run({"type": "model-delta", "text": "half a"}, {"type": "model-error", "message": "cut"})
+    assert (made.said, made.problem) == ("", "cut")
+
+
+def test_words_without_end_and_of_any_type_stay_bounded():
+    made = run(*[{"type": "model-delta", "text": "x" * 5_000}] * 3, {"type": "model-delta", "text": None}, {"type": "model-card", "quirks": 7})
+    assert len(made.said) == 8_000 and made.service == []
+
+
+def test_what_a_model_service_is_like_is_a_card_of_the_run():
+    made = run({"type": "model-card", "quirks": [{"id": "busy", "words": "was too busy and was asked again"}, 7, {"id": "x"}]})
+    assert made.row()["service"] == ["was too busy and was asked again"]
