@@ -222,6 +222,15 @@ LOST = [
     ("accepted inside an error", Say(OK, is_error=True), "mcp_envelope_inconsistent"),
     ("a conflict that is no takeover", Raw(409, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "?", "data": {
         "reason": "something_else"}}}), "upstream_unavailable"),
+    ("a forbidden page", Raw(403, b"no", {"content-type": "text/html"}), "upstream_unavailable"),
+    ("a misdirected request", Raw(421, b""), "upstream_unavailable"),
+    ("too many requests", Raw(429, {"error": "slow down"}, {"retry-after": "0"}), "upstream_unavailable"),
+    ("a bad gateway", Raw(502, b"<html>"), "upstream_unavailable"),
+    ("a gateway that is away", Raw(503, b""), "upstream_unavailable"),
+    ("a redirect", Raw(307, b"", {"location": "http://127.0.0.1:1/mcp"}), "upstream_unavailable"),
+    ("a torn stream", Held((b'id: 1.1\ndata: {"jsonrpc": "2.0", "id"',)), "response_lost"),
+    ("a stream of garbage", Held((b"data: {\n\n",)), "response_not_correlated"),
+    ("a JSON-RPC error", Held(error={"code": -32603, "message": "no"}), "upstream_unavailable"),
     ("an announced size over the limit", Raw(200, b"x" * (BODY_BYTES_MAX + 1)), "response_too_large"),
 ]
 
@@ -234,6 +243,34 @@ def test_what_is_not_certainly_the_answer_is_lost_and_never_sent_again(one_call,
     assert gateway.sessions == 2                     # a new session at once
     assert "unknown" not in said.teaching
     assert gateway.calls[0].id not in said.text and "s1" not in said.text
+
+
+def test_the_first_of_two_answers_counts(one_call):
+    def answer(call):
+        again = {"jsonrpc": "2.0", "id": call.id, "result": {"content": [{"type": "text", "text": json.dumps({**OK, "result": {"n": 2}})}]}}
+        return Held((b"data: " + json.dumps({**again, "result": {"content": [{"type": "text", "text": json.dumps(
+            {**OK, "result": {"n": 1}})}]}}).encode() + b"\n\ndata: " + json.dumps(again).encode() + b"\n\n",))
+
+    said, gateway, _ = one_call(answer)
+    assert said.result == {"n": 1} and gateway.sessions == 1
+
+
+def test_a_gateway_that_was_started_anew_gets_a_new_session_and_no_call_again(line_to, in_loop):
+    """It knows neither the session nor the call; its ping and its reads go on."""
+    async def whole():
+        alive = {"session": "s1"}
+
+        def answer(call):
+            return Raw(404, b"") if call.session == alive["session"] else Say({"accepted": True, "view": {}, "operations": []})
+
+        async with line_to(answer) as (gateway, line):
+            first = await line.session.call("ApplyAction", {"action": "x"})
+            second = await line.session.call("QueryBoard", {})
+            return first, second, gateway
+
+    first, second, gateway = in_loop(whole())
+    assert first.code == "session_expired" and second.kind is Kind.ACCEPTED
+    assert [call.tool for call in gateway.calls] == ["ApplyAction", "QueryBoard"] and gateway.sessions == 2
 
 
 def test_a_lost_call_that_progress_named_is_said_to_be_admitted(one_call):

@@ -9,8 +9,9 @@ import json
 
 import pytest
 
+from rulith.base.errors import Refused
 from rulith.runtime.answers import Kind
-from tests.runtime.scripted_gateway import CUT, Held, Raw, Say, state_row, strip_row
+from tests.runtime.scripted_gateway import CUT, Held, Raw, Say, connection_replaced, state_row, strip_row
 
 LABEL = "ApplyAction demo.ship"
 AT = "2026-10-03T08:00:00.001Z"
@@ -217,3 +218,114 @@ def test_the_wait_is_told(outcome, heard):
     outcome(Script(Held((7,), running()), [read(row("done", **recorded()))], [state("done")]))
     assert heard.of("held-call") == [{"cmd": "ApplyAction", "label": LABEL, "state": "running", "stage": "at_worker",
                                      "atMostS": 60.0}]
+
+
+# the rest of the list, one by one
+
+
+def test_a_withheld_outcome_met_on_the_way_is_kept_for_the_final_answer(outcome):
+    """It does not cut the wait, and the read behind it may not list it any more."""
+    withheld = strip_row("ApplyBatch", "done", at="2026-10-03T07:00:00.000Z", contentWithheld=True)
+    script = Script(Held((7,), running(row("running", stage="at_worker"), withheld)), [read(row("done", **recorded()))], [state("running"), state("done")])
+    answer, gateway, _ = outcome(script)
+    assert answer.kind is Kind.ACCEPTED and gateway.methods.count("ping") == 2
+    assert [each["tool"] for each in answer.body["operations"]] == ["ApplyAction", "ApplyBatch"]
+
+
+def test_what_has_settled_does_not_run_again(outcome):
+    """The ping said done; a read that still shows it running is the older news."""
+    answer, _, _ = outcome(Script(Held((7,), running()), [read(row("running"))], [state("done")]))
+    assert answer.kind is Kind.HELD and answer.body["state"] == "done"
+
+
+def test_an_outcome_that_could_not_be_read_is_said_to_be_one(outcome):
+    answer, _, _ = outcome(Script(Held((7,), running()), [CUT], [state("done")]))
+    assert answer.body["state"] == "running" and "does not run any more (done)" in answer.body["teaching"]
+
+
+def test_affected_cases_of_a_recorded_result_are_not_reported(outcome):
+    answer, _, _ = outcome(Script(Held((7,), running()), [read(row("done", **recorded()))], [state("done")]))
+    assert answer.affected is None
+
+
+ARTIFACT = {"accepted": True, "result": {"ref": "art_" + "0" * 32, "data": "x"}, "operations": []}
+
+
+def artifact_row(state_word: str, **more) -> dict:
+    return strip_row("ReadArtifact", state_word, label="ReadArtifact", at=AT, **more)
+
+
+def test_a_held_artifact_is_answered_by_a_fresh_read_once_it_settled(line_to, in_loop):
+    """No strip carries what it held."""
+    held = Held((7,), Say({"state": "running", "operations": [artifact_row("running")]}))
+    answers = {"ReadArtifact": [held, Say(ARTIFACT)], "QueryBoard": [read(artifact_row("done", summary="read"))]}
+
+    def before(gateway):
+        gateway.state_form = lambda: [state_row(7, "ReadArtifact", "done", at=AT)] if gateway.calls else []
+
+    async def whole():
+        async with line_to(lambda call: answers[call.tool].pop(0), before=before) as (gateway, line):
+            return await line.call("ReadArtifact", {"ref": "art_" + "0" * 32}), gateway
+
+    answer, gateway = in_loop(whole())
+    assert answer.kind is Kind.ACCEPTED and answer.result["data"] == "x"
+    assert [call.tool for call in gateway.calls] == ["ReadArtifact", "QueryBoard", "ReadArtifact"]
+    assert gateway.calls[0].id != gateway.calls[2].id
+
+
+@pytest.mark.parametrize("loss, again", [(CUT, 1), (Raw(404, b""), 1), (Say(ARTIFACT, id="x"), 1), (Say(ARTIFACT, is_error=True), 0),
+                                         (Raw(200, b"x" * 9_000_000), 0)])
+def test_a_lost_artifact_is_read_again_once_after_some_losses_only(line_to, in_loop, loss, again):
+    answers = [loss, Say(ARTIFACT)]
+
+    async def whole():
+        async with line_to(lambda call: answers.pop(0)) as (gateway, line):
+            return await line.call("ReadArtifact", {"ref": "art_" + "0" * 32}), gateway
+
+    answer, gateway = in_loop(whole())
+    assert len(gateway.calls) == 1 + again and (answer.kind is Kind.ACCEPTED) == bool(again)
+
+
+def test_a_takeover_in_the_middle_of_a_wait_ends_the_process(outcome):
+    with pytest.raises(Refused) as refused:
+        outcome(Script(Held((7,), running()), [], [state("running")]), ping=lambda: Raw(409, connection_replaced("runtime_3")))
+    assert refused.value.code == "connection_replaced"
+
+
+def test_a_gateway_that_is_started_anew_in_the_middle_is_asked_on_a_new_session(outcome):
+    answers = iter([None, Raw(503, b""), Raw(502, b"<html>"), Raw(404, b""), None])
+    script = Script(Held((7,), running()), [read(row("done", **recorded()))], [state("running"), state("running"), state("done")])
+    answer, gateway, _ = outcome(script, ping=lambda: next(answers, None))
+    assert answer.kind is Kind.ACCEPTED and answer.result == RECORDED["result"]
+    assert [call.tool for call in gateway.calls] == ["ApplyAction", "QueryBoard"]
+
+
+@pytest.mark.parametrize("pinged", [Raw(200, {"jsonrpc": "2.0", "id": "runtime_3", "result": {}}), Raw(200, b"{"), Raw(200, b"", {"content-type": "text/html"})],
+                         ids=["no state form", "half an answer", "a page"])
+def test_a_ping_that_says_nothing_is_no_verdict_on_the_call(outcome, pinged):
+    script = Script(Held((7,), running()), [read(row("running", stage="at_worker"))], [state("running")])
+    answer, gateway, _ = outcome(script, ping=lambda: pinged, wait_s=9.0)
+    assert answer.body["state"] == "running" and len(gateway.sent("ApplyAction")) == 1
+
+
+def test_two_new_entries_of_one_tool_name_nothing_of_ones_own_to_wait_for(outcome):
+    """The ordinal still does."""
+    other = row("done", at="2026-10-03T08:00:00.002Z", summary="x")
+    script = Script(Held((7,), running(other, row("running"))), [read(other, row("done", **recorded()))], [state("done")])
+    answer, _, _ = outcome(script)
+    assert answer.kind is Kind.ACCEPTED and answer.own == ("ApplyAction", LABEL, AT)
+
+
+def test_an_operation_that_was_listed_before_the_first_call_is_not_ones_own(line_to, in_loop):
+    """Past bug: a new process knew no strip yet, and took the only listed entry of its tool for its own call."""
+    listed = strip_row("ApplyAction", "done", label=LABEL, at="2026-10-03T07:00:00.000Z", **recorded())
+
+    def before(gateway):
+        gateway.state_form = lambda: [state_row(6, "ApplyAction", "done", label=LABEL, at="2026-10-03T07:00:00.000Z")]
+
+    async def whole():
+        async with line_to(lambda call: Say({"state": "running", "operations": [listed], "view": {}}), before=before) as (_, line):
+            return await line.call("ApplyAction", {"action": "demo.ship"})
+
+    answer = in_loop(whole())
+    assert answer.kind is Kind.HELD and answer.state == "running" and answer.own is None
