@@ -2,8 +2,8 @@
 
 The archive reads a plan at start. In the gateway it counts ledger commits; in the gap after
 commit N (right after it, or just before the next one) it kills the role that the plan
-names, itself included. In the Worker it counts steps (claim, run, report, each before and
-after) and kills itself at step N. What it saw is appended to `gaps.log`. Nothing of the
+names, itself included. In the Worker it counts steps (claim, run, report, and over a drop box
+each record and file; each before and after) and kills itself at step N. What it saw is appended to `gaps.log`. Nothing of the
 product is changed, and without a plan the archive behaves like the original.
 """
 
@@ -114,6 +114,22 @@ def watch_worker(plan):
 
     driver.Line.post = post
     run.Program.run = run_it
+    from rulith.disk.dropfolder import DropFolder
+    from rulith.work.box_journal import Journal
+
+    def around(owner, name):
+        real = getattr(owner, name)
+
+        def wrapped(self, *args):
+            step("before " + name)
+            found = real(self, *args)
+            step("after " + name)
+            return found
+
+        setattr(owner, name, wrapped)
+
+    for owner, name in ((Journal, "keep"), (Journal, "keep_state"), (DropFolder, "write")):     # of a Worker over a drop box
+        around(owner, name)
 
 
 def arm():

@@ -1,0 +1,60 @@
+"""The Worker hop under faults, whole: run by `.ci/run --long worker`.
+
+Every fault at every message of the job, then pairs of faults at random, then a Worker over a
+drop box killed before and after each of its durable steps. Writes docs/evidence/worker.json.
+Skipped, with the command to run it, wherever `--hop-pairs` is not given.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from rulith.base.clock import SystemClock, stamp
+from tests.conftest import ROOT
+from tests.gateway.hop_world import FAULTS, play_plan, seed_home
+from tests.product.carried_kills import kill_at_each_step
+
+
+@pytest.mark.timeout(5400)
+def test_every_fault_at_every_message_and_a_kill_at_every_step(product, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    pairs = request.config.getoption("--hop-pairs")
+    if not pairs:
+        pytest.skip("half an hour: .ci/run --long worker")
+    seed = request.config.getoption("--hop-seed")
+    clock = SystemClock()
+    began_s = clock.wall_s()
+    hop_home = seed_home(tmp_path / "seeded")
+    quiet = play_plan({}, hop_home, tmp_path / "home")
+    plans = [{number: fault} for fault in FAULTS for number in range(1, quiet.messages + 1)]
+    dice = random.Random(seed)
+    for _ in range(pairs):
+        first, second = sorted(dice.sample(range(1, quiet.messages + 8), 2))
+        plans.append({first: dice.choice(FAULTS), second: dice.choice(FAULTS)})
+    failures, ends, met, executions = [], Counter(), 0, 0
+    for plan in plans:
+        world = play_plan(plan, hop_home, tmp_path / "home")
+        met += len(world.met)
+        executions += len(world.log)
+        ends.update(each.state for each in world.operations())
+        failures += [{"plan": {str(place): fault for place, fault in plan.items()}, "problem": problem} for problem in world.problems()]
+    kills = kill_at_each_step(product, tmp_path / "kills")
+    failures += kills.failures
+    record = {
+        "name": "worker", "seed": seed, "commit": _commit(), "at": stamp(began_s), "seconds": round(clock.wall_s() - began_s),
+        "messages": quiet.messages, "faults": len(FAULTS), "stories": len(plans), "faultsMet": met, "executions": executions,
+        "calls": dict(sorted(ends.items())), "dropBoxSteps": kills.steps, "dropBoxKills": kills.hits,
+        "dropBoxEnds": dict(sorted(kills.ends.items())), "failures": failures,
+    }
+    place = ROOT / "docs" / "evidence" / "worker.json"
+    place.write_text(json.dumps(record, indent=1) + "\n", "utf-8")
+    assert not failures, failures[:5]
+
+
+def _commit() -> str:
+    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
