@@ -6,8 +6,8 @@ The model service and the gateway are one instant program that answers with byte
 beforehand (`instant.py`), so that what is left is ours. A round is one streamed reply with
 one call and that call's answer, a view of 40 facts; the same two exchanges, made bare by
 http.client on kept connections, are its peer, and the difference is the host's overhead.
-Memory is that of `agent --serve`, over HTTP and with its conversations saved, one turn with
-one call each, in ten conversations. The start is from the spawn of a one-shot until its
+Memory is that of `agent --serve` from the kept copy, over HTTP and with its conversations saved, one
+turn with one call each, in ten conversations. The start is from the spawn of a one-shot until its
 first request reaches the model: of the copy that a home keeps, as `start` starts it, and of
 the file itself, which compiles what it needs each time. FILE is the built archive (default:
 dist/rulith.pyz); without one the checkout is measured.
@@ -32,7 +32,7 @@ from rulith.base.clock import SystemClock
 from rulith.runtime.options import Options
 from rulith.runtime.run import AgentRun, Told
 
-OVERHEAD_BAR_MS, START_BAR_MS, GROWTH_BAR_MB = 5.0, 250.0, 8.0
+OVERHEAD_BAR_MS, START_BAR_MS, GROWTH_BAR_MB, RESIDENT_BAR_MB = 5.0, 250.0, 8.0, 40.0
 CALLS_OF_A_TURN = 10
 KEY = "0123456789abcdef0123456789abcdef"
 TOKEN = "rlt_agt_instant"
@@ -71,9 +71,9 @@ class Rounds:
             self.began.append(now)
 
 
-def measure_rounds(turns: int) -> tuple[list[float], list[float]]:
-    """(milliseconds of each round, of each bare pair of exchanges), taken in turns of one another."""
-    rounds, bare = Rounds(), []
+def measure_rounds(turns: int) -> tuple[list[float], list[float], float]:
+    """(milliseconds of each round, of each bare pair of exchanges, CPU of a round), taken in turns of one another."""
+    rounds, bare, used_s = Rounds(), [], 0.0
     with InstantServices(CALLS_OF_A_TURN) as services:
         drain = subprocess.Popen(["cat"], stdin=services.role.process.stdout, stdout=subprocess.DEVNULL)      # its lines fill no pipe
 
@@ -81,13 +81,16 @@ def measure_rounds(turns: int) -> tuple[list[float], list[float]]:
             run = AgentRun(Options(), services.environ(RULITH_MAX_ROUNDS="100"), Told(rounds, lambda text: None), clock=SystemClock())
             await run.prepare()
             pair = BarePair(services.url)
+            nonlocal used_s
             for _ in range(turns):
+                before_s = time.process_time()
                 await run.turn("What is there to do?")
+                used_s += time.process_time() - before_s
                 bare.extend(pair.take() for _ in range(CALLS_OF_A_TURN))
             await run.end()
         asyncio.run(talk())
     drain.wait(10)
-    return rounds.took_ms, bare
+    return rounds.took_ms, bare, used_s * 1000 / len(rounds.took_ms)
 
 
 class BarePair:
@@ -113,8 +116,8 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def measure_memory(archive: Path | None, turns: int, early: int) -> tuple[float, float, float]:
-    """(MB after `early` turns, after all of them, turns per second) of a serving Agent."""
+def measure_memory(archive: Path | None, turns: int, early: int) -> tuple[float, float, float, float]:
+    """(MB before the first turn, after `early` turns, after all of them, turns per second) of a serving Agent."""
     with tempfile.TemporaryDirectory() as folder, InstantServices(1) as services:
         drain = subprocess.Popen(["cat"], stdin=services.role.process.stdout, stdout=subprocess.DEVNULL)
         port = free_port()
@@ -122,6 +125,7 @@ def measure_memory(archive: Path | None, turns: int, early: int) -> tuple[float,
         agent = Role([*role_order(archive, "agent"), "--serve", "--quiet"], env, log=Path(folder) / "agent.log")
         try:
             client = Client(port)
+            idle = settled_mb(agent.pid)
             began = time.monotonic()
             for number in range(early):
                 client.turn(number)
@@ -129,7 +133,7 @@ def measure_memory(archive: Path | None, turns: int, early: int) -> tuple[float,
             for number in range(early, turns):
                 client.turn(number)
             took_s = time.monotonic() - began
-            return before or 0.0, settled_mb(agent.pid) or 0.0, turns / took_s
+            return idle or 0.0, before or 0.0, settled_mb(agent.pid) or 0.0, turns / took_s
         finally:
             agent.stop()
             services.role.process.stdin.close()
@@ -199,19 +203,22 @@ def main() -> int:
     archive = chosen.archive.resolve() if chosen.archive.exists() else None
     about = f"{machine()}; {'the built file' if archive else 'the checkout'}"
     turns, early = (300, 100) if chosen.quick else (1_000, 200)
-    rounds, bare = measure_rounds(20 if chosen.quick else 100)
+    rounds, bare, used_ms = measure_rounds(20 if chosen.quick else 100)
     overhead = median(rounds) - median(bare)
     times = 7 if chosen.quick else 20
     with tempfile.TemporaryDirectory() as folder:
-        starts = measure_start(kept_copy(archive, folder), times)
+        copy = kept_copy(archive, folder)
+        starts = measure_start(copy, times)
+        idle, before, after, per_s = measure_memory(copy, turns, early)
     direct = measure_start(archive, times)
-    before, after, per_s = measure_memory(archive, turns, early)
     rows = [
         row("overhead of a round, p50", overhead, "ms", bar=f"<= {OVERHEAD_BAR_MS:g} ms", ok=overhead <= OVERHEAD_BAR_MS),
+        row("CPU of a round", used_ms, "ms"),
         row("a whole round, p50", median(rounds), "ms", peer="two bare exchanges", peer_value=median(bare)),
         row("a whole round, p99", percentile(rounds, 0.99), "ms"),
         row("start to the first model request", median(starts), "ms", bar=f"<= {START_BAR_MS:g} ms", ok=median(starts) <= START_BAR_MS),
         row("the same, of the file itself", median(direct), "ms"),
+        row("resident memory, serving and idle", idle, "MB", bar=f"<= {RESIDENT_BAR_MB:g} MB", ok=idle <= RESIDENT_BAR_MB),
         row(f"memory after {turns} turns", after, "MB", peer=f"after {early}", peer_value=before),
         row(f"growth over the last {turns - early} turns", after - before, "MB", bar=f"<= {GROWTH_BAR_MB:g} MB", ok=after - before <= GROWTH_BAR_MB),
         row("served turns per second, saved", per_s, "1/s"),

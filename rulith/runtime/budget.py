@@ -3,8 +3,9 @@
 A call is charged the most it can cost before it is sent, on the disk where the budget is
 for longer than one run; what it really used replaces that afterwards. A call whose answer
 was lost, a service that reports no usage, a process that was killed: the reservation stays
-spent. So no cap is ever passed, only reached early. One budget serves everything that asks
-a model in this run.
+spent. So a cap is reached early rather than passed; only a service that uses more than it was
+allowed can pass it, and what it says it used is what counts. One budget serves everything
+that asks a model in this run.
 
 Units   tokens as the service counts them; a request of n bytes has at most n of them
 Source  the design, "budgets"
