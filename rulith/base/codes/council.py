@@ -1,0 +1,25 @@
+"""What the council refuses. The kind of each (not found, forbidden, invalid, limit) is in rulith/council/kinds.py."""
+
+CODES = {
+    "council_not_found": ("There is no {what} {name}.", "Look at the list and use an id or a name from it."),
+    "council_not_member": ("You are not in the room #{room}.", "Ask its person to add you; its members are set in the room's settings."),
+    "council_not_asked": ("Thread {thread} did not ask you.", "Somebody in it can bring you in by writing @ and your name. Until then, read it and do not answer."),
+    "council_paused": ("The room #{room} is paused by its person.", "Stop here; nothing that you send is taken until they let it run again."),
+    "council_closed": ("Thread {thread} is closed as {status}.", "Leave it; its opener can open it again."),
+    "council_reply_cap": ("You have posted {count} messages in this thread and its cap is {cap} for each agent.", "Stop here; say no more in it."),
+    "council_thread_cap": ("The thread has {count} messages and its cap is {cap}.", "Stop here; its opener resolves it or the person raises the cap."),
+    "council_cost_cap": ("The room has spent {spent} dollars and its cap is {cap}.", "Stop here; the person raises the cap where more is wanted."),
+    "council_not_yours": ("The message is another's.", "Edit only what you wrote; answer with a reply."),
+    "council_not_opener": ("Thread {thread} was opened by {opener}.", "Only they or the person end it or change its topic; say in a reply what you think."),
+    "council_verdict": ("{verdict!r} is no verdict of {tag}, which knows {words}.", "Use one of its words or leave the verdict out."),
+    "council_invalid": ("The request does not fit: {problem}.", "Correct it and send it again."),
+    "council_folder_unreadable": ("The project's folder cannot be read.", "Its person moves the project to a folder that is there."),
+    "council_name_taken": ("The name {name} is taken.", "Choose another."),
+    "council_folder_taken": ("The folder {path} belongs to the project {project}.", "Open that project, or choose another folder."),
+    "council_revoked": ("This agent was revoked.", "Stop; nothing more will come."),
+    "council_person": ("The person is no agent.", "Choose an agent."),
+    "council_wrote": ("{name} has written in {count} threads, and what it said stays with its name.", "Revoke it instead: its key ends at once."),
+    "council_in_use": ("The council at {path} is open in the process {pid}.", "Use that one, or end it first."),
+    "council_damaged": ("The council's file {path} cannot be read: {problem}.", "Put a copy of it aside and bring back your last good one."),
+    "council_newer": ("The council's file {path} was written by a later release (step {found}; this one knows {known}).", "Use that release."),
+}

@@ -1,0 +1,229 @@
+"""What may be read: lists, details, search. Nothing here changes a thing, but the log of files.
+
+Source  the council surface, "Data model", "Tools", "Files, git, search"
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from rulith.base.clock import seconds_of
+from rulith.base.errors import Refused
+from rulith.council.shapes import FILTERS, Actor, Room
+from rulith.forum.arguments import flag, given, only, text, whole
+
+SORTS = {
+    "last_reply": lambda row: (row["last_reply_at"] or row["created_at"], row["id"]),
+    "created": lambda row: (row["created_at"], row["id"]),
+    "activity": lambda row: (row["reply_count"], row["updated_at"], row["id"]),
+}
+LIMIT, LIMIT_MAX = 50, 200
+SEARCH, SEARCH_MAX = 20, 100
+EVENTS_MAX = 200
+
+_SUMMARY = (
+    "SELECT t.*, r.name AS room_name, r.project_id, r.response_timeout_secs, a.name AS author_name, p.icon AS author_icon, a.color AS author_color, "
+    "(SELECT count(*) FROM message WHERE thread_id = t.id) AS reply_count, "
+    "(SELECT count(DISTINCT agent_id) FROM message WHERE thread_id = t.id AND agent_id != t.author_agent_id) AS responder_count, "
+    "(SELECT coalesce(sum(cost_usd), 0) FROM message WHERE thread_id = t.id) AS cost_usd, "
+    "(SELECT max(created_at) FROM message WHERE thread_id = t.id) AS last_reply_at, "
+    "(SELECT agent_id FROM message WHERE thread_id = t.id ORDER BY id DESC LIMIT 1) AS newest_author_id "
+    "FROM thread t JOIN room r ON r.id = t.room_id JOIN agent a ON a.id = t.author_agent_id LEFT JOIN profile p ON p.id = a.profile_id ")
+_TOLD = ("id", "room_id", "room_name", "title", "tag", "status", "author_agent_id", "author_name", "author_icon", "author_color", "reply_count",
+         "responder_count", "in_progress", "cost_usd", "git_ref", "created_at", "updated_at", "resolved_at", "last_reply_at")
+
+
+class Reading:
+    ACTS = ("list_threads", "get_thread", "list_agents", "list_tags", "search", "events_since", "needs_you", "calibration", "file_access")
+
+    def __init__(self, forum) -> None:
+        self.forum, self.db = forum, forum.db
+
+    # --- threads -------------------------------------------------------------------------
+
+    def list_threads(self, actor: Actor, arguments: Mapping) -> list[dict]:
+        only(arguments, "room", "status", "tag", "mentions_me", "sort", "limit")
+        rooms = self.rooms(actor, arguments.get("room"))
+        wanted = str(arguments.get("status") or "open")
+        statuses = FILTERS.get(wanted.lower()) or FILTERS.get(wanted.upper())
+        if statuses is None:
+            raise Refused("council_invalid", problem=f"{wanted[:40]!r} is no filter; it is one of {', '.join(FILTERS)}")
+        sort = SORTS.get(str(arguments.get("sort") or "last_reply"))
+        if sort is None:
+            raise Refused("council_invalid", problem=f"threads are sorted by {', '.join(SORTS)}")
+        tag = arguments.get("tag")
+        if tag is not None and self.forum.tag(tag) is None:
+            raise Refused("council_not_found", what="tag", name=str(tag)[:60])
+        mine = flag(arguments, "mentions_me", not actor.is_person)
+        limit = whole(arguments.get("limit", LIMIT), "limit", 1, LIMIT_MAX)
+        found = []
+        for row in self._summaries(rooms, statuses):
+            if tag is not None and row["tag"] != str(tag).upper():
+                continue
+            if mine and not self._concerns(actor, row):
+                continue
+            found.append(row)
+        found.sort(key=sort, reverse=True)
+        return [{**{name: row[name] for name in _TOLD}, **({"waits_for_person": row["waits_for_person"], "case_id": row["case_id"]} if actor.is_person else {})}
+                for row in found[:limit]]
+
+    def _summaries(self, rooms: list[int], statuses: tuple[str, ...]) -> list[dict]:
+        if not rooms:
+            return []
+        marks = ", ".join("?" * len(rooms))
+        rows = self.db.all(f"{_SUMMARY} WHERE t.room_id IN ({marks}) AND t.status IN ({', '.join('?' * len(statuses))})", *rooms, *statuses)
+        return [self._counted(row) for row in rows]
+
+    def _counted(self, row: dict) -> dict:
+        """A summary with what is worked out at the moment of reading."""
+        since_s = seconds_of(self.forum.at()) - row["response_timeout_secs"]
+        claims = self.db.all("SELECT c.claimed_at, a.revoked_at, (SELECT count(*) FROM message m WHERE m.thread_id = c.thread_id AND m.agent_id = c.agent_id) AS posted "
+                             "FROM thread_claim c JOIN agent a ON a.id = c.agent_id WHERE c.thread_id = ?", row["id"])
+        row["in_progress"] = sum(1 for each in claims if not each["posted"] and not each["revoked_at"] and seconds_of(each["claimed_at"]) >= since_s)
+        person = self.db.value("SELECT a.id FROM agent a WHERE a.project_id = ? AND a.role = 'HUMAN'", row["project_id"])
+        asked = self.db.value("SELECT 1 FROM thread_mention WHERE thread_id = ? AND agent_id = ?", row["id"], person) is not None
+        newest = row["newest_author_id"] or row["author_agent_id"]
+        row["waits_for_person"] = row["status"] in ("OPEN", "BLOCKED") and newest != person and (asked or (row["author_agent_id"] == person and row["reply_count"] > 0))
+        return row
+
+    def _concerns(self, actor: Actor, row: Mapping) -> bool:
+        me = self.forum.person_of(row["project_id"]).agent_id if actor.is_person else actor.agent_id
+        return row["author_agent_id"] == me or self.db.value("SELECT 1 FROM thread_mention WHERE thread_id = ? AND agent_id = ?", row["id"], me) is not None
+
+    def get_thread(self, actor: Actor, arguments: Mapping) -> dict:
+        """The whole thread as this actor may see it."""
+        only(arguments, "thread_id")
+        row, thread, room = self.forum.thread(given(arguments, "thread_id"))
+        if not actor.is_person and not self.forum.is_member(room.id, actor.agent_id):
+            raise Refused("council_not_member", room=room.name)
+        detail = self.detail(thread.id)
+        if detail["blind_now"] and not actor.is_person and actor.agent_id in detail["mentions"]:
+            posted = any(message["agent_id"] == actor.agent_id for message in detail["messages"])
+            if not posted:
+                shown = [each for each in detail["messages"] if each["agent_id"] not in detail["mentions"]]
+                detail["hidden_messages"] = len(detail["messages"]) - len(shown)
+                detail["messages"] = shown
+        return detail
+
+    def detail(self, thread_id: int) -> dict:
+        """Everything that is kept of a thread."""
+        row = self.db.one(f"{_SUMMARY} WHERE t.id = ?", thread_id)
+        if row is None:
+            raise Refused("council_not_found", what="thread", name=thread_id)
+        found = {name: value for name, value in self._counted(row).items() if name != "client_ref"}
+        found["git_dirty"], found["blind"] = bool(row["git_dirty"]), bool(row["blind"])
+        found["context"] = self.db.all("SELECT kind, path, start_line, end_line, content FROM thread_context WHERE thread_id = ? ORDER BY id", thread_id)
+        asked = self.db.all("SELECT a.id, a.name FROM thread_mention m JOIN agent a ON a.id = m.agent_id WHERE m.thread_id = ? ORDER BY a.id", thread_id)
+        found["mentions"], found["asked"] = [each["id"] for each in asked], [each["name"] for each in asked]
+        found["claims"] = self.db.all("SELECT c.agent_id, a.name AS agent_name, a.color, p.icon, c.note, c.claimed_at FROM thread_claim c JOIN agent a ON a.id = c.agent_id "
+                                      "LEFT JOIN profile p ON p.id = a.profile_id WHERE c.thread_id = ? ORDER BY c.claimed_at", thread_id)
+        messages = self.db.all("SELECT m.*, a.name AS author_name, a.color AS author_color, a.role, p.icon AS author_icon FROM message m JOIN agent a ON a.id = m.agent_id "
+                               "LEFT JOIN profile p ON p.id = a.profile_id WHERE m.thread_id = ? ORDER BY m.id", thread_id)
+        found["messages"] = [{**{name: value for name, value in each.items() if name != "role"}, "refs": json.loads(each["refs"]),
+                              "is_person": each["role"] == "HUMAN", "supervised": bool(each["supervised"])} for each in messages]
+        ended_by = self.db.one("SELECT name, role FROM agent WHERE id = ?", row["resolved_by"]) if row["resolved_by"] else None
+        found["resolved_by_name"] = ended_by["name"] if ended_by else None
+        found["resolved_by_kind"] = None if ended_by is None else "person" if ended_by["role"] == "HUMAN" else "agent"
+        found["author_is_person"] = self.db.value("SELECT role FROM agent WHERE id = ?", row["author_agent_id"]) == "HUMAN"
+        waiting_for = [each for each in found["mentions"] if not any(message["agent_id"] == each for message in found["messages"])]
+        found["blind_now"] = found["blind"] and row["status"] == "OPEN" and bool(waiting_for)
+        return found
+
+    # --- rooms and people ----------------------------------------------------------------
+
+    def rooms(self, actor: Actor, room: object = None) -> list[int]:
+        """The ids of the rooms an act reads: the one that is named, or all that the actor is in."""
+        if room is not None:
+            return [self.room(actor, room).id]
+        if actor.is_person:
+            return [row["id"] for row in self.db.all("SELECT id FROM room ORDER BY id")]
+        return self.forum.rooms_of(actor.agent_id)
+
+    def room(self, actor: Actor, named: object) -> Room:
+        """The room that an argument names by id or name, of those the actor is in; the only one where none is named."""
+        mine = self.rooms(actor)
+        if named is None:
+            if len(mine) == 1:
+                return self.forum.room(mine[0])
+            raise Refused("council_invalid", problem="you are in several rooms, so `room` says which" if mine else "you are in no room")
+        word = str(named).strip().lstrip("#").lower()
+        for room_id in mine:
+            room = self.forum.room(room_id)
+            if word == room.name or word == str(room.id):
+                return room
+        elsewhere = self.db.one("SELECT name FROM room WHERE name = ? OR id = ?", word, int(word) if word.isascii() and word.isdigit() and len(word) < 18 else -1)
+        if elsewhere is not None:
+            raise Refused("council_not_member", room=elsewhere["name"])
+        raise Refused("council_not_found", what="room", name=word[:60])
+
+    def list_agents(self, actor: Actor, arguments: Mapping) -> list[dict]:
+        """Who is in the actor's rooms: the person first, then by name. No ranks, no roles."""
+        only(arguments, "room")
+        rooms = self.rooms(actor, arguments.get("room"))
+        if not rooms:
+            return []
+        rows = self.db.all("SELECT DISTINCT a.id, a.name, a.role, a.system_note, a.revoked_at, p.label FROM agent a JOIN room_member m ON m.agent_id = a.id "
+                           f"LEFT JOIN profile p ON p.id = a.profile_id WHERE m.room_id IN ({', '.join('?' * len(rooms))})", *rooms)
+        rows.sort(key=lambda row: (row["role"] != "HUMAN", row["name"].casefold()))
+        return [{"agent_id": row["id"], "name": row["name"], "is_you": row["id"] == actor.agent_id, "is_person": row["role"] == "HUMAN",
+                 "kind": "person" if row["role"] == "HUMAN" else row["label"] or "agent", "note": row["system_note"],
+                 "active": row["revoked_at"] is None and self.forum.presence.of(row["id"]) is not None} for row in rows]
+
+    def list_tags(self, actor: Actor, arguments: Mapping) -> list[dict]:
+        rows = self.db.all("SELECT * FROM tag ORDER BY sort")
+        return [{"tag": row["key"], "label": row["label"], "color": row["color"], "expects": row["instruction"], "verdicts": json.loads(row["verdict_options"]),
+                 "verdict_required": False, "expects_replies": bool(row["expects_replies"])} for row in rows]
+
+    # --- looking things up ---------------------------------------------------------------
+
+    def search(self, actor: Actor, arguments: Mapping) -> list[dict]:
+        only(arguments, "query", "limit", "room")
+        limit = whole(arguments.get("limit", SEARCH), "limit", 1, SEARCH_MAX)
+        return self.db.search(text(arguments, "query", chars_max=500), self.rooms(actor, arguments.get("room")), limit)
+
+    def events_since(self, actor: Actor, arguments: Mapping) -> dict:
+        """The person's feed: {next_cursor, events}."""
+        only(arguments, "cursor", "room")
+        self._person(actor)
+        cursor, latest = whole(arguments.get("cursor", 0), "cursor", 0), self.db.latest_seq()
+        events = self.db.events_after(min(cursor, latest), EVENTS_MAX)
+        room = whole(arguments["room"], "room") if arguments.get("room") is not None else None
+        return {"next_cursor": events[-1]["seq"] if events else min(cursor, latest), "events": [each for each in events if room in (None, each["room_id"])]}
+
+    def needs_you(self, actor: Actor, arguments: Mapping) -> list[dict]:
+        """The threads that wait for the person, the longest waiting first."""
+        self._person(actor)
+        rows = [row for row in self._summaries(self.rooms(actor), ("OPEN", "BLOCKED")) if row["waits_for_person"]]
+        rows.sort(key=lambda row: row["last_reply_at"] or row["created_at"])
+        return [{name: row[name] for name in _TOLD} for row in rows]
+
+    def calibration(self, actor: Actor, arguments: Mapping) -> list[dict]:
+        """Per agent and tag: verdicts given in threads that came to one, and how many were overturned by it."""
+        self._person(actor)
+        rows = self.db.all(
+            "SELECT m.agent_id, a.name, t.tag, t.settled_verdict, m.verdict FROM thread t JOIN message m ON m.thread_id = t.id JOIN agent a ON a.id = m.agent_id "
+            "WHERE t.settled_verdict IS NOT NULL AND m.verdict IS NOT NULL AND a.role != 'HUMAN' AND m.id = (SELECT max(id) FROM message "
+            "WHERE thread_id = t.id AND agent_id = m.agent_id AND verdict IS NOT NULL) ORDER BY a.name, t.tag")
+        found: dict[tuple[int, str], dict] = {}
+        for row in rows:
+            about = found.setdefault((row["agent_id"], row["tag"]), {"agent_id": row["agent_id"], "name": row["name"], "tag": row["tag"], "verdicts": 0, "overturned": 0})
+            about["verdicts"] += 1
+            about["overturned"] += row["verdict"] != row["settled_verdict"]
+        return list(found.values())
+
+    def file_access(self, actor: Actor, arguments: Mapping) -> list[dict]:
+        """What agents read or were refused, the newest first."""
+        self._person(actor)
+        only(arguments, "agent_id", "limit")
+        limit, agent_id = whole(arguments.get("limit", LIMIT_MAX), "limit", 1, 1_000), optional_id(arguments, "agent_id")
+        rows = self.db.all("SELECT f.*, a.name FROM file_access f JOIN agent a ON a.id = f.agent_id WHERE ?1 IS NULL OR f.agent_id = ?1 ORDER BY f.id DESC LIMIT ?2", agent_id, limit)
+        return [{**row, "allowed": bool(row["allowed"])} for row in rows]
+
+    def _person(self, actor: Actor) -> None:
+        if not actor.is_person:
+            raise Refused("council_not_found", what="operation", name="for agents")
+
+
+def optional_id(arguments: Mapping, name: str) -> int | None:
+    return whole(arguments[name], name) if arguments.get(name) is not None else None

@@ -1,0 +1,271 @@
+"""Opening, arguing and resolving: each act with its checks, its rows and its events in one transaction.
+
+Source  the council surface, "Rules", "Events", "Tools"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rulith.base.canonical import sha256_hex
+from rulith.base.errors import Refused
+from rulith.council import checks
+from rulith.council.mentions import asked_by
+from rulith.council.records import file_name, record_text
+from rulith.council.shapes import OPEN, RESOLVED, Actor, Room, Standing, Thread
+from rulith.forum.arguments import flag, given, json_list, only, optional, text, whole
+
+CONTEXT_MAX, REFS_MAX, MENTIONS_MAX = 40, 60, 100
+CONTEXT_CHARS_MAX = 600_000
+REF_CHARS_MAX, NOTE_CHARS_MAX, KEY_CHARS_MAX = 1_000, 500, 200
+KINDS = ("file", "diff", "note")
+
+
+class Threads:
+    ACTS = ("create_thread", "reply", "edit_message", "update_thread", "claim_thread", "set_thread_status", "resolve_thread")
+
+    def __init__(self, forum) -> None:
+        self.forum, self.db = forum, forum.db
+
+    # --- opening -------------------------------------------------------------------------
+
+    def create_thread(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments, "room", "title", "body", "tag", "mentions", "include_diff", "context", "blind", "case_id", "root", "operation", "client_ref")
+        room = self.forum.reading_room(actor, arguments.get("room"))
+        actor = self.forum.person_of(room.project_id) if actor.is_person else actor
+        client_ref = optional(arguments, "client_ref", chars_max=KEY_CHARS_MAX)
+        known = self.db.one("SELECT id FROM thread WHERE author_agent_id = ? AND client_ref = ?", actor.agent_id, client_ref) if client_ref else None
+        if known is not None:
+            return {"thread_id": known["id"], "opened": False, "asked": self._asked(known["id"])}
+        title, body, tag_key = (text(arguments, name, chars_max=checks.BODY_CHARS_MAX) for name in ("title", "body", "tag"))
+        tag, folder = self.forum.tag(tag_key), self.forum.folder(self.forum.project(room.project_id)["folder_path"])
+        standing = Standing(self.forum.is_member(room.id, actor.agent_id), True)
+        checks.check_open(actor, room, standing, title, tag, tag_key, folder_readable=folder.is_readable())
+        asked = self._mentioned(room, actor, arguments.get("mentions"), body)
+        context = self._context(actor, folder, arguments)
+        ref, dirty = folder.state()
+        at = self.forum.at()
+        with self.db.change():
+            thread_id = self.db.insert(
+                "thread", room_id=room.id, author_agent_id=actor.agent_id, title=title.strip(), body=body, tag=tag.key, status=OPEN, git_ref=ref,
+                git_dirty=int(dirty), blind=int(flag(arguments, "blind", False)), client_ref=client_ref, created_at=at, updated_at=at,
+                **{name: optional(arguments, name, chars_max=KEY_CHARS_MAX) for name in ("case_id", "root", "operation")})
+            for item in context:
+                self.db.insert("thread_context", thread_id=thread_id, **item)
+            for agent_id in asked:
+                self.db.put("thread_mention", thread_id=thread_id, agent_id=agent_id)
+            self.db.index("thread", thread_id, thread_id, room.id, f"{title}\n{body}")
+            self.db.event("thread.created", at, room=room.id, thread=thread_id, actor=actor.agent_id, title=title.strip(), tag=tag.key)
+        self.forum.changed()
+        return {"thread_id": thread_id, "opened": True, "asked": self._asked(thread_id)}
+
+    def _mentioned(self, room: Room, actor: Actor, mentions: object, body: str) -> list[int]:
+        members = self.forum.members(room.id)
+        if mentions is not None and (not isinstance(mentions, list) or len(mentions) > MENTIONS_MAX):
+            raise Refused("council_invalid", problem="mentions is no list of agent ids")
+        found = dict.fromkeys(whole(each, "a mention") for each in mentions or ())
+        for agent_id in found:
+            if agent_id not in members:
+                raise Refused("council_not_found", what=f"member of #{room.name} with the id", name=agent_id)
+        found.update(dict.fromkeys(asked_by(body, members, actor.agent_id)))
+        found.pop(actor.agent_id, None)
+        return list(found)
+
+    def _context(self, actor: Actor, folder, arguments: Mapping) -> list[dict]:
+        """The rows to pin: excerpts and diffs as they are now."""
+        items, found, size = arguments.get("context") or [], [], 0
+        if not isinstance(items, list) or len(items) > CONTEXT_MAX:
+            raise Refused("council_invalid", problem=f"context is no list of at most {CONTEXT_MAX} items")
+        for item in items:
+            if not isinstance(item, Mapping) or item.get("kind") not in KINDS:
+                raise Refused("council_invalid", problem="an item of context has no kind of file, diff or note")
+            only(item, "kind", "path", "start_line", "end_line", "content")
+            found.append(self._pinned(actor, folder, item))
+        if flag(arguments, "include_diff", False) and not any(row["kind"] == "diff" for row in found):
+            diff = folder.diff(None, None)
+            if diff.strip():
+                found.append({"kind": "diff", "path": None, "start_line": None, "end_line": None, "content": diff})
+        size = sum(len(row["content"]) for row in found)
+        if size > CONTEXT_CHARS_MAX:
+            raise Refused("council_invalid", problem=f"the pinned context has {size} characters, more than {CONTEXT_CHARS_MAX}")
+        return found
+
+    def _pinned(self, actor: Actor, folder, item: Mapping) -> dict:
+        kind, path = item["kind"], optional(item, "path", chars_max=4_096)
+        start, end = (whole(item[name], name) if item.get(name) is not None else None for name in ("start_line", "end_line"))
+        content = optional(item, "content", chars_max=CONTEXT_CHARS_MAX)
+        if kind == "note":
+            return {"kind": kind, "path": path, "start_line": None, "end_line": None, "content": content or ""}
+        if kind == "diff":
+            return {"kind": kind, "path": path, "start_line": None, "end_line": None, "content": content if content is not None else folder.diff(None, path)}
+        if not path:
+            raise Refused("council_invalid", problem="a file of context has no path")
+        try:
+            inside, excerpt = folder.excerpt(path, start, end)
+            self.forum.note_access(actor, None, "pin", path, True, "")
+        except Refused as refusal:
+            inside, excerpt = path, f"[not pinned: {refusal.happened}]"
+            self.forum.note_access(actor, None, "pin", path, False, refusal.happened)
+        return {"kind": kind, "path": inside, "start_line": start, "end_line": end, "content": excerpt}
+
+    # --- arguing -------------------------------------------------------------------------
+
+    def reply(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments, "thread_id", "body", "verdict", "severity", "refs", "tokens_in", "tokens_out", "cost_usd")
+        body = text(arguments, "body", "", chars_max=10 * checks.BODY_CHARS_MAX)
+        checks.check_words(body, "body", checks.BODY_CHARS_MAX)
+        row, thread, room = self.forum.thread(given(arguments, "thread_id"))
+        actor = self._in(actor, room)
+        words = checks.read_reply(actor, room, thread, self.forum.standing(actor.agent_id, thread), self.forum.tag(thread.tag),
+                                  body=body, verdict=arguments.get("verdict"), severity=arguments.get("severity"))
+        refs = _refs(arguments.get("refs"))
+        tokens_in, tokens_out, cost = checks.check_cost(*(arguments.get(name) for name in ("tokens_in", "tokens_out", "cost_usd")))
+        at = self.forum.at()
+        with self.db.change():
+            called = self._call(thread, room, actor, body, at)
+            message_id = self.db.insert("message", thread_id=thread.id, agent_id=actor.agent_id, body=words.body, verdict=words.verdict, severity=words.severity,
+                                        refs=json_list(refs), tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost, supervised=int(actor.supervised), created_at=at)
+            self.db.update("thread", thread.id, updated_at=at)
+            self.db.delete("thread_claim", thread_id=thread.id, agent_id=actor.agent_id)
+            self.db.index("message", message_id, thread.id, room.id, words.body)
+            self.db.event("message.created", at, room=room.id, thread=thread.id, actor=actor.agent_id, message_id=message_id, verdict=words.verdict,
+                          severity=words.severity, status=thread.status, supervised=actor.supervised)
+        self.forum.changed()
+        return {"message_id": message_id, "thread_id": thread.id, "called": called}
+
+    def edit_message(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments, "message_id", "body", "verdict", "severity", "refs")
+        body = text(arguments, "body", "", chars_max=10 * checks.BODY_CHARS_MAX)
+        checks.check_words(body, "body", checks.BODY_CHARS_MAX)
+        before = self.forum.message_row(given(arguments, "message_id"))
+        row, thread, room = self.forum.thread(before["thread_id"])
+        actor = self._in(actor, room)
+        words = checks.read_edit(actor, room, thread, self.forum.standing(actor.agent_id, thread), self.forum.tag(thread.tag), author_id=before["agent_id"],
+                                 body=body, verdict=arguments.get("verdict"), severity=arguments.get("severity"))
+        refs, at = _refs(arguments.get("refs")), self.forum.at()
+        with self.db.change():
+            called = self._call(thread, room, actor, body, at)
+            self.db.update("message", before["id"], body=words.body, verdict=words.verdict, severity=words.severity, refs=json_list(refs), edited_at=at)
+            self.db.update("thread", thread.id, updated_at=at)
+            self.db.index("message", before["id"], thread.id, room.id, words.body)
+            self.db.event("message.edited", at, room=room.id, thread=thread.id, actor=actor.agent_id, message_id=before["id"],
+                          body_changed=before["body"] != words.body, previous_verdict=before["verdict"], previous_severity=before["severity"],
+                          verdict=words.verdict, severity=words.severity)
+            record = self._record(thread.id, at) if row["export_path"] else {}
+        self.forum.changed()
+        return {"message_id": before["id"], "thread_id": thread.id, "called": called, **record}
+
+    def update_thread(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments, "thread_id", "body")
+        body = text(arguments, "body", "", chars_max=10 * checks.BODY_CHARS_MAX)
+        row, thread, room = self.forum.thread(given(arguments, "thread_id"))
+        actor = self._in(actor, room)
+        checks.check_edit_topic(actor, room, thread, self.forum.standing(actor.agent_id, thread), self._opener(row), body)
+        at = self.forum.at()
+        with self.db.change():
+            called = self._call(thread, room, actor, body, at)
+            self.db.update("thread", thread.id, body=body, updated_at=at)
+            self.db.index("thread", thread.id, thread.id, room.id, f"{row['title']}\n{body}")
+            self.db.event("thread.updated", at, room=room.id, thread=thread.id, actor=actor.agent_id)
+            record = self._record(thread.id, at) if row["export_path"] else {}
+        self.forum.changed()
+        return {"thread_id": thread.id, "called": called, **record}
+
+    def claim_thread(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments, "thread_id", "note")
+        row, thread, room = self.forum.thread(given(arguments, "thread_id"))
+        actor, note = self._in(actor, room), optional(arguments, "note", chars_max=NOTE_CHARS_MAX) or ""
+        checks.check_claim(actor, room, thread, self.forum.standing(actor.agent_id, thread))
+        at = self.forum.at()
+        with self.db.change():
+            self.db.delete("thread_claim", thread_id=thread.id, agent_id=actor.agent_id)
+            self.db.insert("thread_claim", thread_id=thread.id, agent_id=actor.agent_id, note=note, claimed_at=at)
+            self.db.event("thread.claimed", at, room=room.id, thread=thread.id, actor=actor.agent_id, note=note, supervised=actor.supervised)
+        self.forum.changed()
+        return {"thread_id": thread.id}
+
+    # --- ending --------------------------------------------------------------------------
+
+    def set_thread_status(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments, "thread_id", "status")
+        row, thread, room = self.forum.thread(given(arguments, "thread_id"))
+        actor = self._in(actor, room)
+        status = checks.check_status(actor, room, thread, self.forum.standing(actor.agent_id, thread), self._opener(row), given(arguments, "status"))
+        at = self.forum.at()
+        with self.db.change():
+            self.db.update("thread", thread.id, status=status, updated_at=at)
+            self.db.event("thread.status", at, room=room.id, thread=thread.id, actor=actor.agent_id, status=status)
+        self.forum.changed()
+        return {"thread_id": thread.id, "status": status}
+
+    def resolve_thread(self, actor: Actor, arguments: Mapping) -> dict:
+        """`verdict` is what the question came to, in a word of its tag: answers that said otherwise are counted as overturned."""
+        only(arguments, "thread_id", "summary", "status", "verdict")
+        row, thread, room = self.forum.thread(given(arguments, "thread_id"))
+        actor, summary = self._in(actor, room), text(arguments, "summary", "", chars_max=10 * checks.BODY_CHARS_MAX)
+        status = checks.check_resolve(actor, room, thread, self.forum.standing(actor.agent_id, thread), self._opener(row), arguments.get("status"), summary)
+        verdict, at = checks.read_verdict(self.forum.tag(thread.tag), arguments.get("verdict")), self.forum.at()
+        with self.db.change():
+            self.db.update("thread", thread.id, status=status, resolution_summary=summary, resolved_at=at, resolved_by=actor.agent_id, updated_at=at,
+                           settled_verdict=verdict)
+            record = self._record(thread.id, at) if status == RESOLVED else {}
+            self.db.event("thread.resolved", at, room=room.id, thread=thread.id, actor=actor.agent_id, status=status,
+                          export_path=record.get("export_path", row["export_path"]), record_digest=record.get("record_digest"))
+        self.forum.changed()
+        return {"thread_id": thread.id, "status": status, **record}
+
+    def _record(self, thread_id: int, at: str) -> dict:
+        """Write the decision record anew, within the transaction that made it so: {export_path, record_digest} or {record_problem}."""
+        detail = self.forum.detail(thread_id)
+        folder = self.forum.folder(self.forum.project(detail["project_id"])["folder_path"])
+        content = record_text(detail)
+        try:
+            path = folder.write_record(file_name(thread_id, detail["title"]), content)
+        except Refused as refusal:
+            return {"record_problem": refusal.teaching}
+        found = {"export_path": path, "record_digest": "sha256:" + sha256_hex(content.encode("utf-8"))}
+        self.db.update("thread", thread_id, **found)
+        return found
+
+    # --- shared --------------------------------------------------------------------------
+
+    def _in(self, actor: Actor, room: Room) -> Actor:
+        """The person speaks in each project as its own participant."""
+        return self.forum.person_of(room.project_id) if actor.is_person else actor
+
+    def _call(self, thread: Thread, room: Room, actor: Actor, body: str, at: str) -> list[str]:
+        """Whom the text asks for the first time; their names."""
+        members, called = self.forum.members(room.id), []
+        for agent_id in asked_by(body, members, actor.agent_id):
+            if agent_id != thread.author_id and self.db.put("thread_mention", thread_id=thread.id, agent_id=agent_id):
+                called.append(members[agent_id])
+        if called:
+            self.db.event("thread.mentioned", at, room=room.id, thread=thread.id, actor=actor.agent_id, called=called)
+        return called
+
+    def _opener(self, row: Mapping) -> str:
+        return self.forum.agent(row["author_agent_id"])["name"]
+
+    def _asked(self, thread_id: int) -> list[str]:
+        rows = self.db.all("SELECT a.name FROM thread_mention m JOIN agent a ON a.id = m.agent_id WHERE m.thread_id = ? ORDER BY a.id", thread_id)
+        return [row["name"] for row in rows]
+
+
+def _refs(refs: object) -> Sequence[dict]:
+    """[{path, line?, note?}] as they are stored."""
+    if refs is None:
+        return []
+    if not isinstance(refs, list) or len(refs) > REFS_MAX:
+        raise Refused("council_invalid", problem=f"refs is no list of at most {REFS_MAX} places")
+    found = []
+    for ref in refs:
+        if not isinstance(ref, Mapping):
+            raise Refused("council_invalid", problem="a place in refs is no object")
+        only(ref, "path", "line", "note")
+        place: dict = {"path": text(ref, "path", chars_max=REF_CHARS_MAX)}
+        if ref.get("line") is not None:
+            place["line"] = whole(ref["line"], "line")
+        if ref.get("note") is not None:
+            place["note"] = text(ref, "note", chars_max=NOTE_CHARS_MAX)
+        found.append(place)
+    return found

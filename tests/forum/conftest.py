@@ -1,0 +1,81 @@
+"""A council in a folder of its own: one project, a room, agents and the person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rulith.base.clock import ManualClock
+from rulith.council.shapes import Actor
+from rulith.forum.forum import Forum
+from rulith.store.council_db import CouncilDb
+
+PERSON = Actor(0, "you", 0, "", True)
+
+
+class PlainFolder:
+    """A project's folder without its jail: what the forum asks of one, and no more."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self.written = str(Path(path).resolve()), {}
+
+    def is_readable(self) -> bool:
+        return Path(self.path).is_dir()
+
+    def remote(self) -> str | None:
+        return None
+
+    def excerpt(self, path: str, start: int | None, end: int | None) -> tuple[str, str]:
+        return path, "\n".join(Path(self.path, path).read_text().splitlines()[(start or 1) - 1:end])
+
+    def diff(self, base: str | None, path: str | None) -> str:
+        return ""
+
+    def state(self) -> tuple[str | None, bool]:
+        return None, False
+
+    def write_record(self, name: str, text: str) -> str:
+        place = Path(self.path, ".rivendell", "threads", name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, "utf-8")
+        return str(place.relative_to(self.path))
+
+
+class Council:
+    def __init__(self, folder: Path) -> None:
+        self.clock, self.folder = ManualClock(), folder / "project"
+        self.folder.mkdir(exist_ok=True)
+        self.file = folder / "council.db"
+        self.open()
+        self.project = self.act("create_project", name="Shop", folder=str(self.folder))
+        self.room = self.act("list_rooms")[0]["id"]
+        self.keys: dict[str, str] = {}
+
+    def open(self) -> None:
+        self.forum = Forum(CouncilDb.open(self.file, self.clock), self.clock, folder=PlainFolder)
+
+    def act(self, act: str, /, **arguments):
+        return self.forum.run(PERSON, act, arguments)
+
+    def agent(self, name: str, *rooms: int) -> Actor:
+        made = self.act("create_agent", project_id=self.project["id"], name=name, rooms=list(rooms or (self.room,)))
+        self.keys[name] = made["api_key"]
+        return self.forum.authenticate(made["api_key"])
+
+    def does(self, actor: Actor, act: str, /, **arguments):
+        return self.forum.run(actor, act, arguments)
+
+    def opens(self, actor: Actor | None = None, body: str = "@ann what now?", **arguments) -> int:
+        asked = {"title": "A question", "body": body, "tag": "ADVERSARIAL_REVIEW", "room": self.room, **arguments}
+        return self.forum.run(actor or PERSON, "create_thread", asked)["thread_id"]
+
+    def events(self, after: int = 0) -> list[dict]:
+        return self.forum.db.events_after(after, 1_000)
+
+
+@pytest.fixture
+def council(tmp_path):
+    made = Council(tmp_path)
+    yield made
+    made.forum.db.close()
