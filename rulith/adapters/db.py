@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from rulith.adapters.db_postgres import PostgresWork, load_driver, read_address
+from rulith.adapters.db_postgres import Address, PostgresWork, load_driver, read_address
 from rulith.adapters.db_sqlite import SqliteWork
 from rulith.adapters.db_work import CommitUnknown, Done, RollbackUnconfirmed, StatementFailed, Work
 from rulith.adapters.outbound import Outbound
@@ -81,18 +81,24 @@ def compile_statement(call: Call, territory: Territory, outbound: Outbound) -> D
     assert source is not None, "adapters/hands.py judges this first"
     if source.type != "db":
         raise unusable(source, f"it is of type {source.type}, and the {tool.adapter} adapter needs db")
-    check_members(source, ("type", "access", "dsn"))
     statement = read_statement(tool.entry, tool.params, VERBS[tool.adapter])
     values = [_value(name, call.arguments) for name in statement.names]
-    reads, dsn = tool.adapter == "db-query", source.access.strip()
+    where, reads = database_of(source, territory), tool.adapter == "db-query"
+    if isinstance(where, str):
+        return DbCall(call, SqliteWork(where, statement, values, reads=reads, object_bytes=call.object_bytes, clock=outbound.clock))
+    trusted = outbound.trusted("https:") if where.sslmode == "verify-full" else None
+    driver = load_driver(os.path.join(territory.home, "drivers"))
+    return DbCall(call, PostgresWork(driver, where, trusted, statement, values, reads=reads, object_bytes=call.object_bytes))
+
+
+def database_of(source: Source, territory: Territory) -> str | Address:
+    """Where the Source's database is: the path of a file, or a server. Raises Refused source_unusable, source_root_refused."""
+    check_members(source, ("type", "access", "dsn"))
+    dsn = source.access.strip()
     if dsn.startswith(SQLITE):
-        path = _file_of(source, territory)
-        return DbCall(call, SqliteWork(path, statement, values, reads=reads, object_bytes=call.object_bytes, clock=outbound.clock))
+        return _file_of(source, territory)
     if dsn.startswith(POSTGRES):
-        address = read_address(source, dsn)
-        trusted = outbound.trusted("https:") if address.sslmode == "verify-full" else None
-        driver = load_driver(os.path.join(territory.home, "drivers"))
-        return DbCall(call, PostgresWork(driver, address, trusted, statement, values, reads=reads, object_bytes=call.object_bytes))
+        return read_address(source, dsn)
     if dsn in ("", VAULT):
         raise unusable(source, "no dsn is known for it on this machine; give it one in the Source vault")
     raise unusable(source, "its dsn begins with none of sqlite: postgresql://")

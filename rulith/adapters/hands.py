@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rulith.adapters.db import compile_statement
+from rulith.adapters.db import compile_statement, database_of
 from rulith.adapters.http import compile_request
-from rulith.adapters.mcp import compile_tool
+from rulith.adapters.mcp import compile_tool, server_of
 from rulith.adapters.outbound import Outbound
 from rulith.adapters.material import Shelf, compile_material
 from rulith.adapters.outcomes import Call, Outcome
@@ -59,10 +59,15 @@ class Hands:
         """Why no Tool could use this Source as it is, or None; what is no folder is judged by its adapter."""
         if source.mismatch:
             return _not_made_for(source)
-        if source.type != "file" or (self.shelf is not None and self.shelf.is_its(source, self.territory.root)):
+        if self.shelf is not None and self.shelf.is_its(source, self.territory.root):
             return None
         try:
-            self.territory.folder_of(source)
+            if source.type == "file":
+                self.territory.folder_of(source)
+            elif source.type == "db":
+                database_of(source, self.territory)
+            elif source.type == "mcp" and "transport" in source.secrets:
+                server_of(source, self.territory, self.ambient)
         except Refused as refused:
             return refused
         return None

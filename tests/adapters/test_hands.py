@@ -42,3 +42,9 @@ def test_a_source_is_inspected_by_itself(hands, tmp_path):
     assert hands.inspect(Source("s", "file", str(tmp_path / "home"))).code == "source_root_refused"
     assert hands.inspect(Source("s", "file", str(tmp_path / "data"))) is None
     assert hands.inspect(Source("s", "http", "https://h")) is None
+    (tmp_path / "a.db").write_bytes(b"")
+    assert hands.inspect(Source("s", "db", "sqlite:a.db")) is None and hands.inspect(Source("s", "db", "vault")).code == "source_unusable"
+    assert hands.inspect(Source("s", "db", f"sqlite:{tmp_path / 'home' / 'x.db'}")).code == "source_root_refused"
+    launch = {"type": "mcp", "transport": "stdio", "command": "server", "args": []}
+    assert hands.inspect(Source("s", "mcp", "vault", launch)) is None and hands.inspect(Source("s", "mcp", "vault")) is None
+    assert hands.inspect(Source("s", "mcp", "vault", {**launch, "args": [str(tmp_path / "home")]})).code == "source_root_refused"
