@@ -636,3 +636,26 @@ def test_settings_of_a_box_that_make_no_sense_are_refused(play, settings):
     with pytest.raises(Refused) as caught:
         play(lambda world: None, **settings)
     assert caught.value.code == "settings_malformed"
+
+
+def test_a_connection_without_a_key_here_is_said_and_serves_nothing(air):
+    async def story(world, worker, host, root):
+        (box,) = world.gateway.boxes
+        box._key = lambda: None
+        assert await ask(world, host, root) == ["dropbox_key_missing"] * 2
+        await worker.round()
+        assert worker.ran == []
+
+    air(story)
+
+
+@pytest.mark.parametrize("name, content", [("instance.json", b"{}"), ("instance.json", b"[1]"), ("calls/x.json", b'{"a": 1}'), ("calls/x.json", b"7")])
+def test_a_journal_that_cannot_be_read_starts_no_worker(air, name, content):
+    """What it does not say might have run: nothing is guessed."""
+    async def story(world, worker, host, root):
+        (worker.home / name).write_bytes(content)
+        with pytest.raises(Refused) as caught:
+            worker.open()
+        assert caught.value.code == "dropbox_journal_unreadable"
+
+    air(story)
