@@ -110,7 +110,8 @@ def _result_words(fields: dict) -> str:
         return str(body.get("state", "held"))
     if fields.get("accepted"):
         result = body.get("result") if isinstance(body.get("result"), dict) else {}
-        return str(result.get("status") or "accepted")
+        status = result.get("status") or "accepted"
+        return f"the Case is {status}" if fields.get("cmd") == "OpenCase" and status != "accepted" else str(status)
     return flat(f"refused: {body.get('errorCode', '')} {body.get('teaching', '')}", 400)
 
 

@@ -72,6 +72,8 @@ def choose_driver(options: Options, settings: Settings) -> str:
 
 def _driver_of(options: Options, case_type: str, case_id: str, *, has_model: bool, serves: bool) -> str:
     names_work = bool(case_type and case_type != EXPLORATION)
+    if options.shadow and (serves or not options.task):
+        raise Refused("usage", problem="--shadow looks at what a run with a task left open; a chat and --serve have none")
     if options.driver == BOARD:
         if serves or options.shadow:
             raise Refused("usage", problem=f"{'--serve' if serves else '--shadow'} needs a model, and --driver board asks none")

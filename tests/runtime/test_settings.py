@@ -206,3 +206,8 @@ def test_a_reviewer_is_the_main_model_but_for_what_is_said_differently(env, url,
 def test_a_key_is_never_sent_to_another_service_than_its_own():
     assert refusal_of(lambda: settings_of({**MAIN, "RULITH_SHADOW_URL": "https://other.example/v1"}, Options(shadow=True))).code == "model_key_missing"
     assert settings_of({**MAIN, "RULITH_SHADOW_URL": "https://other.example/v1"}).shadow is None
+
+
+@pytest.mark.parametrize("options", [Options(shadow=True), Options("x", shadow=True, serve=True), Options("x", shadow=True, driver="board", case_type="abc")])
+def test_a_second_look_is_for_a_run_with_a_task_and_a_model(options):
+    assert refusal_of(lambda: choose_driver(options, settings_of({**MAIN, "RULITH_CASE_TYPE": "abc"}, options))).code == "usage"
