@@ -48,8 +48,8 @@ class Way:
             finally:
                 back.close()
                 await answers
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass                        # the client has left
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass                        # the client has left, or the story is over
         finally:
             writer.close()
             self._open.discard(asyncio.current_task())
