@@ -14,6 +14,7 @@ import pytest
 
 from rulith.base.errors import Refused
 from rulith.board.operations import CLAIMED, DONE, FAILED, NEEDS_PERSON
+from rulith.work.signals import ParentGone, StopAsked
 from tests.gateway.air import AirWorker, Killed, ManualClock, payload
 from tests.gateway.conftest import ORDER, action_call
 
@@ -657,5 +658,40 @@ def test_a_journal_that_cannot_be_read_starts_no_worker(air, name, content):
         with pytest.raises(Refused) as caught:
             worker.open()
         assert caught.value.code == "dropbox_journal_unreadable"
+
+    air(story)
+
+
+class Held:
+    """An adapter that runs until it is let go, or ended."""
+
+    def __init__(self, runnable):
+        self.runnable, self.begun, self.go = runnable, asyncio.Event(), asyncio.Event()
+
+    async def run(self):
+        self.begun.set()
+        await self.go.wait()
+        return await self.runnable.run()
+
+
+@pytest.mark.parametrize("end, state, said", [(StopAsked(), DONE, ""), (ParentGone(), NEEDS_PERSON, "execution_interrupted")])
+def test_a_stop_lets_the_call_end_and_a_vanished_parent_leaves_it_unknown(air, end, state, said):
+    async def story(world, worker, host, root):
+        held = []
+        worker.wrap = lambda runnable, call: held.append(Held(runnable)) or held[0]
+        await ask(world, host, root)
+        running = worker.open()
+        task = asyncio.ensure_future(running.run())
+        while not held:
+            await asyncio.sleep(0.01)
+        await asyncio.wait_for(held[0].begun.wait(), 20)
+        running.put(end)
+        held[0].go.set()
+        assert await asyncio.wait_for(task, 20) == 0
+        worker.close()
+        await worker.round()
+        await turns(world)
+        assert states(world) == [state] and said in calls(world)[0].reason
+        assert len(held) == 1
 
     air(story)

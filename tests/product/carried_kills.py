@@ -1,7 +1,7 @@
-"""A Worker of the built file over a drop box, killed by kill -9 before and after each of its durable steps.
+"""A Worker of the built file over a drop box, killed by kill -9 between every two of its durable steps.
 
-The archive counts steps as tests/product/halting.py lets it: each record of the journal, each
-file put into the box, each adapter, before and after. A trial is one home and one Worker that
+The archive counts steps as tests/product/halting.py lets it: before each record of the journal
+and each file put into the box, before and after each adapter. A trial is one home and one Worker that
 dies at one step; a second one goes on where it died.
 """
 
@@ -18,7 +18,7 @@ from tests.product.carried import AirGapped, Carrier, carry_until_done, end, sta
 from tests.product.halting import log_of, make_halting
 from tests.product.kept_home import running_home
 
-AT_ONCE = 3
+AT_ONCE = 4                      # a trial mostly waits for the next look
 
 
 @dataclass

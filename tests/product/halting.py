@@ -2,8 +2,8 @@
 
 The archive reads a plan at start. In the gateway it counts ledger commits; in the gap after
 commit N (right after it, or just before the next one) it kills the role that the plan
-names, itself included. In the Worker it counts steps (claim, run, report, and over a drop box
-each record and file; each before and after) and kills itself at step N. What it saw is appended to `gaps.log`. Nothing of the
+names, itself included. In the Worker it counts steps (claim, run, report, before and after; over a drop box
+each record and file, before it) and kills itself at step N. What it saw is appended to `gaps.log`. Nothing of the
 product is changed, and without a plan the archive behaves like the original.
 """
 
@@ -121,10 +121,8 @@ def watch_worker(plan):
         real = getattr(owner, name)
 
         def wrapped(self, *args):
-            step("before " + name)
-            found = real(self, *args)
-            step("after " + name)
-            return found
+            step("before " + name)       # and so after whatever came before it
+            return real(self, *args)
 
         setattr(owner, name, wrapped)
 
