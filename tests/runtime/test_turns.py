@@ -9,6 +9,7 @@ Source  the MCP surface, "Turn loop", "Rest of a model turn", "Model transports"
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -387,6 +388,72 @@ def test_a_close_that_the_model_of_a_chat_has_not_read_is_neither_acknowledged_n
 def test_a_one_shot_that_ends_with_its_closed_case_has_read_it_itself(talk):
     done = talk([list(step) for step in HONEST])
     assert done.outcome == "completed" and done.unread.left() == [] and done.gateway.methods.count("ping") == 1
+
+
+def kept(state: str) -> list[dict]:
+    return [{"tool": "ApplyAction", "label": f"ApplyAction {DRIVE[0]} {ROOT}", "at": "2026-10-03T07:00:00.000Z", "state": state, "unread": True}]
+
+
+@pytest.mark.parametrize("state, listed, sent", [
+    ("done", [strip_row("ApplyAction", "done", label=f"ApplyAction {DRIVE[0]} {ROOT}", at="2026-10-03T07:00:00.000Z", summary="was done")], 0),
+    ("running", [], 0), ("running", [strip_row("ApplyAction", "running", label=f"ApplyAction {DRIVE[0]} {ROOT}", at="2026-10-03T07:00:00.000Z")], 1)])
+def test_what_an_earlier_process_left_is_read_before_the_first_write(line_to, heard, in_loop, state, listed, sent):
+    """One read; the write is refused with what it shows, or sent when nothing has settled."""
+    unread = UnreadOutcomes()
+    unread.restore(kept(state))
+
+    def answer(call):
+        accepted = {"accepted": True, "view": {"total": 3}, "operations": listed}
+        return Say({**accepted, "observation": {"consistency": "committed"}} if call.tool == "QueryBoard" else {**accepted, "result": {}})
+
+    async def whole():
+        async with line_to(answer) as (gateway, line):
+            server = CallServer(line, Pins(), unread, emit=heard.emit)
+            served = await server.serve([ProposedCall("c1", *READ), ProposedCall("c2", "QueryBoard", {})])
+            return served, gateway
+
+    served, gateway = in_loop(whole())
+    assert len(gateway.sent("ApplyAction")) == sent and len(gateway.sent("QueryBoard")) == 1 + sent
+    if not sent:
+        refusal = json.loads(served.results[0].text)
+        assert refusal["errorCode"] == "previous_result_undelivered" and refusal["view"] == {"total": 3} and refusal["tool"] == "ApplyAction"
+        assert json.loads(served.results[1].text)["errorCode"] == "call_queue_suspended"
+
+
+def test_what_an_earlier_process_left_keeps_a_write_back_while_the_board_cannot_be_read(line_to, heard, in_loop):
+    unread = UnreadOutcomes()
+    unread.restore(kept("done"))
+
+    async def whole():
+        async with line_to(lambda call: CUT) as (gateway, line):
+            served = await CallServer(line, Pins(), unread, emit=heard.emit).serve([ProposedCall("c1", *READ)])
+            return json.loads(served.results[0].text), gateway
+
+    refusal, gateway = in_loop(whole())
+    assert (refusal["requestExecuted"], refusal["errorCode"]) == (False, "board_observation_unavailable")
+    assert gateway.sent("ApplyAction") == [] and unread.needs_read
+
+
+@pytest.mark.parametrize("last, pings", [("Done.", 1), (Whole(500, b"down"), 0), (Whole(200, {"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}), 0)],
+                         ids=["a reply", "a service that is away", "an empty reply"])
+def test_one_ping_acknowledges_only_when_the_model_has_replied(line_to, heard, in_loop, last, pings):
+    board = CalculationBoard()
+
+    async def whole():
+        async with ScriptedModel([[OPEN], last]) as model, line_to(board) as (gateway, line):
+            http = HttpClient(SystemClock(), environ={})
+            unread = UnreadOutcomes()
+            client = ModelClient(http, ModelSettings(endpoint_of(model.url), "m", None), clock=SystemClock(), emit=heard.emit)
+            turns = Turns(line, client, CallServer(line, Pins(), unread, emit=heard.emit), unread, Conversation(24), emit=heard.emit, max_rounds=5)
+            try:
+                await turns.run("go", Policy.RETURN)
+            except Refused as refusal:
+                assert refusal.code == "model_refused"
+            await http.close()
+            return gateway.methods.count("ping"), unread
+
+    count, unread = in_loop(whole())
+    assert count == pings and len(unread.left()) == 1 - pings
 
 
 # what is sent
