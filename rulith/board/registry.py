@@ -37,7 +37,7 @@ AUTHORITY = {
     "add_source": OWNER, "remove_source": OWNER, "lock_tool": OWNER, "unlock_tool": OWNER, "waive_decision": OWNER, "set_profile": OWNER,
     "set_delivery": OWNER,
     "install_release": OWNER, "install_constitution": OWNER, "set_device_grant": GATEWAY,
-    "restored": GATEWAY, "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY,
+    "restored": GATEWAY, "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY, "record_review": GATEWAY,
     "decide": OPERATOR, "reconcile": OPERATOR, "close_case": OPERATOR, "pause_case": OPERATOR, "lift_hold": OPERATOR,
     "withdraw_call": OPERATOR, "ask_source": OPERATOR, **PEOPLE_AUTHORITY,
 }
@@ -94,7 +94,7 @@ class Registry(Machine, PeopleLaw):
         request_decision {agentId, ordinal, decisionKind, action, argumentDigest, argsText, target, premises,
                           people, expiresS, caseIds?} -> {id, expiresAt}
         decide {id, verdict: approve|reject, argumentDigest, reason?} -> {id, state, approvals, people}
-        expire_decision {id}    withdraw_decision {id}
+        expire_decision {id}    withdraw_decision {id}    record_review {id, review}
         case_closed {agentId, caseId}         its decisions are told by its Terminal Receipt; only the latest stay here
     """
 
@@ -125,6 +125,7 @@ class Registry(Machine, PeopleLaw):
             "caseIds")),
         "decide": ("_decide", *members("id verdict argumentDigest authority", "reason")),
         "expire_decision": ("_expire_decision", *members("id authority")),
+        "record_review": ("_record_review", *members("id review authority")),
         "withdraw_decision": ("_withdraw_decision", *members("id authority")),
         "case_closed": ("_case_closed", *members("agentId caseId authority")),
     }
@@ -442,6 +443,14 @@ class Registry(Machine, PeopleLaw):
             self.journal.drop(self.decisions, decision_id)
         self.journal.set(self, "of_closed", tuple(closed[-DECISIONS_KEPT:]))
         return {"caseId": command["caseId"]}
+
+    def _record_review(self, command: Mapping, at: str, draw: Mint) -> dict:
+        """What a reviewer said of the call; it stands beside the decision and moves nothing."""
+        self._authority("record_review", command)
+        decision = self.decision(command["id"])
+        self._check_open(decision, at)
+        self.journal.put(self.decisions, decision["id"], {**decision, "reviews": [*decision.get("reviews", ()), {**command["review"], "at": at}]})
+        return {"id": decision["id"]}
 
     def _withdraw_decision(self, command: Mapping, at: str, draw: Mint) -> dict:
         self._authority("withdraw_decision", command)

@@ -37,7 +37,6 @@ from rulith.gateway.first_start import check_ledger_file, check_own, gateway_sec
 from rulith.gateway.local_api import LocalApi
 from rulith.gateway.mcp import McpSurface
 from rulith.gateway.metrics import Metrics
-from rulith.gateway.orders import WorkOrders
 from rulith.gateway.people import People
 from rulith.gateway.receipts import TerminalReceipts
 from rulith.gateway.seed import seed, signing_seed
@@ -93,13 +92,12 @@ class Gateway:
         self.line = WorkerLine(authority, work,
                                lease=settings.lease, poll_hold_s=settings.poll_hold_s)
         self.line.materials = MaterialRoutes(desk, work, check_holder=self.line.check_holder, fence=self.line.fence)
-        self.line.orders = orders = WorkOrders(authority)
         people = People(authority, self.calls, self.line)
         self.local = LocalApi(authority, self.calls, self.line, home.gateway)
         administration = Administration(authority, self.line, home, gateway_secrets(home), end_sessions=self.surface.end_sessions)
         access = AccessApi(administration, authority.clock, signer.derived(b"access clients"))
         cases = ConsoleCases(CaseActs(authority, self.calls, receipts), self.local)
-        self.console = Console(authority, people, self.local, ConsoleAdmin(administration, self.line), cases, access, orders,
+        self.console = Console(authority, people, self.local, ConsoleAdmin(administration, self.line), cases, access, self.line.orders,
                                setup_code=lambda: self.setup_code)
         self.log = log or Log(lambda: sys.stderr, authority.clock, role="gateway")
         self.log.secrets.add(*gateway_secrets(home).load().values())

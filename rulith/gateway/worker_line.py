@@ -19,9 +19,10 @@ from dataclasses import dataclass
 
 from rulith.base.errors import Refused, Unknown
 from rulith.base.json_text import read_json
-from rulith.board.orders import EVIDENCE, VERIFICATION
+from rulith.board.orders import EVIDENCE
 from rulith.gateway.authority import Authority, token_hash
 from rulith.gateway.orders import WorkOrders
+from rulith.gateway.reviews import REVIEW, WorkReviews
 from rulith.gateway.worker_work import Holder, WorkerWork
 from rulith.net.messages import Request, Response, json_response
 from rulith.wire import worker_hop
@@ -32,7 +33,7 @@ from rulith.wire.manifest import read_descriptors
 PATH, SOURCES_PATH = "/work", "/work/sources"
 MATERIAL_PATHS = (REGISTER_PATH, DELIVERY_PATH, RESULT_PATH, CLAIM_PATH)
 GATEWAY = {"kind": "gateway"}
-ACTION, ORDERS = "action", (VERIFICATION, EVIDENCE)
+ACTION = "action"
 
 
 CORE_VERBS = ("FenceWorker", "ReconcileUnknownExecution")      # the gateway's own; no Connection moves a fence or settles a call
@@ -81,7 +82,7 @@ class WorkerLine:
         self._version = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._carried: dict[str, Carried] = {}
-        self.orders: WorkOrders | None = None
+        self.orders, self.reviews = WorkOrders(authority), WorkReviews(authority)
         self.materials = None                # the routes of content that stays at a Worker; set by the service
         authority.live_tools = self.live_tools
         authority.on_refold.append(self._refolded)
@@ -187,7 +188,7 @@ class WorkerLine:
         except Malformed as problem:
             return json_response(400, {"accepted": False, "errorCode": "bad_command", "teaching": str(problem)})
         except Refused as refusal:
-            status = 503 if refusal.code == "store_unavailable" else 422 if refusal.code == "unsupported_work" else 200
+            status = 503 if refusal.code == "store_unavailable" else 200
             return json_response(status, {"accepted": False, "errorCode": refusal.code, "teaching": refusal.teaching})
         except Unknown as unknown:
             teaching = f"The outcome could not be made durable; send the same bytes again. {unknown.detail}"
@@ -212,12 +213,13 @@ class WorkerLine:
         if kind == "ReleaseLease":
             return await self._release(connection_id, operation)
         work_type = operation["workType"]
-        if work_type != ACTION and (self.orders is None or work_type not in ORDERS):
-            raise Refused("unsupported_work", kind=work_type)
         holder = Holder(connection_id, key, operation["workerId"], operation["workerGeneration"])
         if kind == "ClaimWork":
             self.check_holder(connection_id, operation)
             return await (self._work if work_type == ACTION else self.orders).claim(holder, operation)
+        if work_type == REVIEW:
+            self.check_holder(connection_id, operation)
+            return await self.reviews.report(holder, operation)
         return await (self._work if work_type == ACTION else self.orders).report(holder, operation, self.fence(connection_id))
 
     # --- lease -------------------------------------------------------------------------
@@ -244,8 +246,7 @@ class WorkerLine:
             if self.fence(connection_id) != admission.fence:
                 raise Refused("worker_lease_superseded")
             rows = self._work.dispatch(holder, self._held[connection_id].tools)
-            if self.orders is not None:
-                rows += self.orders.rows(holder, self._held[connection_id].tools)
+            rows += [*self.reviews.rows(holder), *self.orders.rows(holder, self._held[connection_id].tools)]
             left = deadline - loop.time()
             if rows or left <= 0 or request.is_client_gone() or self.authority.closing:
                 await self.authority.settled()
@@ -297,8 +298,7 @@ class WorkerLine:
     def supersede(self, connection_id: str, why: str) -> None:
         """Mark the calls that an older generation claimed; whether they took effect is not known."""
         generation = self.fence(connection_id).generation
-        if self.orders is not None:
-            self.orders.supersede(connection_id, generation)
+        self.orders.supersede(connection_id, generation)
         for agent_id, state in self.authority.agents.items():
             for operation in state.operations.superseded(connection_id, generation):
                 reason = f"The call was claimed, and {why}; whether it took effect is not known."

@@ -144,7 +144,7 @@ CODES: dict[str, tuple[str, str]] = {
     "orders_open": ("{count} orders of this Agent wait for an answer.", "Wait for some, or withdraw them."),
     "order_asked_already": ("The Source {source!r} is being asked just this.", "Wait for its answer, or withdraw the order."),
     "order_unanswerable": ("{tool} cannot answer this: {problem}.", "Choose a locked read Tool whose returns hold it, and a Source that may attest it."),
-    "unsupported_work": ("Work of type {kind} is not served by this release.", "Report action work; the others arrive with their own release."),
+    "review_not_asked": ("The review speaks of another {member} than was asked.", "Review the row that the next Poll answers with."),
     # the door
     "listen_needs_tls": (
         "{host} is not a loopback address, and credentials would cross the network in plain text.",

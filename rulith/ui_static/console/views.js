@@ -68,6 +68,8 @@ function decision(row, state, act) {
       : h("p", { class: "quiet" }, "The values rest on no fact of the Board."),
     h("p", {}, "If you reject it, nothing runs and the Agent is told why. Asked ", when(row.requestedAt, state.now), "; expires ", when(row.expiresAt, state.now), "."),
     approvals(row, state),
+    (row.reviews || []).map((each) => h("p", {}, h("strong", {}, `A reviewer says ${each.verdict.replaceAll("_", " ")}`),
+      [": ", each.reason, each.citedClause ? ` (${each.citedClause})` : ""].join(""), h("span", { class: "quiet" }, " It decides nothing."))),
     h("p", { class: "mono quiet" }, `bound to ${row.argumentDigest}`),
     only(state, "operator", field(id, "Reason (needed to reject)", { rows: "2", maxlength: "500" }),
       h("div", { class: "buttons" },
