@@ -24,7 +24,8 @@ class Refused(Exception):
         self.facts = facts
         self.happened = happened.format(**facts)
         self.next_step = todo.format(**facts)
-        super().__init__(f"{self.happened} {self.next_step}".strip())
+        stop = "." if self.next_step and "\n" not in self.happened and self.happened[-1:] not in ".!?…" else ""
+        super().__init__(f"{self.happened}{stop} {self.next_step}".strip())
 
     @property
     def teaching(self) -> str:
