@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -21,7 +24,7 @@ from tests.quirks.running import Told, play
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = 10_000            # fewer are a try and leave no record
-PART = 500                   # turns between two lines of progress
+PART = 250                   # turns of one stretch, which another process may hold
 SEEN_MIN = 10                # times that each oddity must have come up in a recorded run
 
 
@@ -32,16 +35,21 @@ def test_ten_thousand_turns_leave_every_conversation_alive(request: pytest.Fixtu
         pytest.skip("some minutes: .ci/run --long quirks")
     clock = SystemClock()
     began_s, began = clock.monotonic_s(), stamp(clock.wall_s())
-    told, part = Told(), 0
-    while told.turns < turns:
-        told.add(asyncio.run(play(seed, min(PART, turns - told.turns), first=part * 1_000)))
-        part += 1
-        print(f"{told.turns} turns, {len(told.failures)} failures, {clock.monotonic_s() - began_s:.0f} s", flush=True)
+    told, sizes = Told(), [min(PART, turns - done) for done in range(0, turns, PART)]
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(part, seed, number, size) for number, size in enumerate(sizes)]):
+            told.add(done.result())
+            print(f"{told.turns} turns, {len(told.failures)} failures, {clock.monotonic_s() - began_s:.0f} s", flush=True)
     if turns >= RECORDED:
         _record(told, seed, began, round(clock.monotonic_s() - began_s))
     assert not told.failures, told.failures[:5]
     rare = [name for name in (fault.strip() for fault in FAULTS) if told.faults[name] < SEEN_MIN]
     assert turns < RECORDED or not rare, f"hardly came up: {rare}"
+
+
+def part(seed: int, number: int, turns: int) -> Told:
+    """One stretch of conversations, in a process of its own."""
+    return asyncio.run(play(seed, turns, first=number * 1_000))
 
 
 def _record(told: Told, seed: int, began: str, seconds: int) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -87,6 +87,7 @@ class Lab:
         self.requests = 0
         self.refusals = 0
         self.effects: dict[str, int] = {}    # how often each ran, counted by the Board
+        self.on_request: Callable[[], None] | None = None      # e.g. the person stops the turn just then
         self._rng = rng
         self._issued: dict[str, dict] = {}   # by the marks in its text and calls
         self._reasonings: list[dict] = []
@@ -113,6 +114,8 @@ class Lab:
 
     async def _handle(self, request: Request) -> Response | StreamResponse:
         self.requests += 1
+        if self.on_request is not None:
+            self.on_request()
         body = json.loads(request.body.decode("utf-8"))
         problem = self._violation(body)
         if problem:

@@ -1,14 +1,15 @@
 """Fuzzed conversations with the lab: the real turn loop, a Board that counts what ran, and what must hold after each turn.
 
 A conversation has one service with its wishes and some turns; a turn some rounds with a
-fault each, drawn from the seed. After each turn the person says one plain thing: the
-conversation lives when that is answered.
+fault each, drawn from the seed; some turns are stopped by the person. After each turn the
+person says one plain thing: the conversation lives when that is answered.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -43,6 +44,8 @@ class CountingBoard:
         self.effects = effects
         self.lost: set[str] = set()
         self.refused: set[str] = set()
+        self.on_call: Callable[[], None] | None = None
+        self.was_left = False                # a call was answered and nobody waited
         self._pad = "x" * pad
         self._strip: list[dict] = []
         self._count = 0
@@ -50,6 +53,9 @@ class CountingBoard:
     def __call__(self, call: Arrived) -> object:
         if call.tool == "QueryBoard":
             return self._say({"accepted": True, "view": self._view(), "observation": {"consistency": "committed"}})
+        if self.on_call is not None:
+            self.was_left = True
+            self.on_call()
         self._count += 1
         at = f"2026-10-03T{8 + self._count // 3600:02d}:{self._count // 60 % 60:02d}:{self._count % 60:02d}.000Z"
         effect = str(call.arguments.get("args", {}).get("effect"))
@@ -173,15 +179,39 @@ class Conversing:
             effects = [given["args"]["effect"] for planned in plan for name, given in planned.calls if name == "ApplyAction"]
             (board.lost if self._rng.random() < 0.5 else board.refused).update(effects[:1])
         lab.plan = list(plan)
-        outcome = await self._say(talk, "Please go on.")
+        is_stopped = self._rng.random() < 0.08 and not self._only
+        outcome = await (self._stopped(lab, board, talk) if is_stopped else self._say(talk, "Please go on."))
         self.told.outcomes[outcome] += 1
-        self._check(lab, board, plan, outcome)
+        if not is_stopped:
+            self._check(lab, board, plan, outcome)
+        elif outcome.startswith("a bug"):
+            self._fail(plan, f"stopped: ended as {outcome}")
         mark = self._mark("m")
         lab.plan = [Round(f"{mark} here I am", [], FAULTS["plain"])]
         again = await self._say(talk, "Are you there?")
         if again != "conversation" or mark not in self._text:
             self._fail(plan, f"dead: a plain message came to {again}")
         self._fail_if(lab.violations, "a strict provider refuses it", plan)
+
+    async def _stopped(self, lab: Lab, board: CountingBoard, talk: Turns) -> str:
+        """A turn that the person stops: at a request to the model, or while a call is with the Board."""
+        turn = asyncio.ensure_future(self._say(talk, "Please go on."))
+        left = self._rng.randrange(0, 3)
+
+        def stop() -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                turn.cancel()
+
+        with_model = self._rng.random() < 0.5
+        lab.on_request, board.on_call = (stop, None) if with_model else (None, stop)
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            return "a bug: the turn did not take its stop"
+        finally:
+            lab.on_request = board.on_call = None
 
     async def _say(self, talk: Turns, words: str) -> str:
         self._text = ""
@@ -223,7 +253,7 @@ class Conversing:
 
     def _check(self, lab: Lab, board: CountingBoard, plan: Sequence[Round], outcome: str) -> None:
         """Every round that was served ran what it had to and nothing else, and the turn ended as its fault says."""
-        board_failed = bool(board.lost or board.refused)
+        board_failed = bool(board.lost or board.refused or board.was_left)
         for place, planned in enumerate(plan):
             if not planned.is_done:
                 break
