@@ -24,6 +24,7 @@ from rulith.board.constitution import Proposal, Rest, check_constitution, judge
 from rulith.commands import explain, verify
 from rulith.wire import jsonrpc, terminal_receipt
 from rulith.wire.contract import validate
+from rulith.wire.dropbox import ReceiptsFile, WorkFile, read_receipts, read_work, receipts_name, seal, work_name
 from rulith.wire.files import validate_file
 from rulith.wire.grant import Grant, read_claims, read_grant, sign_grant, verify_grant
 from rulith.wire.lease import judge_renewal, read_lease
@@ -268,6 +269,11 @@ KEY = "rlt_key_of_the_connection"
 GRANT = Grant("board-1", "inv_1", "read_order", "orders-read/v1", "orders", "conn_1", "wkr_" + "0" * 32, 3, "sha256:" + "a" * 64, "sha256:" + "b" * 64)
 
 
+BOX_WORK = WorkFile("conn_1", 7, "2026-12-01T00:00:00.000Z", "wkr_" + "0" * 32, 3, [{"name": "orders", "type": "file"}],
+                    [{"row": {"work": "inv_1", "workType": "action"}, "startBefore": "2026-12-04T00:00:00.000Z"}], {"inv_0": {"accepted": True, "of": "x"}}, 5)
+BOX_RECEIPTS = ReceiptsFile("conn_1", 9, "2026-12-01T00:00:00.000Z", "wkr_" + "0" * 32, 3, [], [{"kind": "ReportWork", "id": "inv_0"}], 7)
+
+
 class Grants(Family):
     """Tokens, and what else passes between gateway and Worker: operations, headers, rows, leases, answers to renewals."""
 
@@ -302,13 +308,43 @@ class Grants(Family):
             return b"token " + (thrown(rng, token) if rng.random() < 0.3 else token)
         if way < 0.5:
             return b"token " + thrown(rng, sign_grant(GRANT, KEY).encode())
+        if way < 0.6:
+            return b"box " + self._boxed(rng)
         kind = pick(rng, ("operation", "operation", "row", "lease", "upload", "reply"))
         pool = {"operation": self._operations, "row": self._rows, "lease": self._leases, "upload": self._uploads, "reply": self._replies}[kind]
         value = mutated(rng, pick(rng, pool))
         return kind.encode() + b" " + spelt(rng, {"operation": value} if kind == "operation" and rng.random() < 0.95 else value)
 
+    def _boxed(self, rng: random.Random) -> bytes:
+        """A drop-box file, most of them well signed and of another shape."""
+        file = pick(rng, (BOX_WORK, BOX_RECEIPTS))
+        whole = seal(file, KEY)
+        if rng.random() < 0.3:
+            return thrown(rng, whole)
+        payload, direction = spelt(rng, mutated(rng, file.payload())), whole.split(b" ", 2)[1]
+        own = hmac.new(KEY.encode(), b"rulith-dropbox/1 " + direction, hashlib.sha256).digest()
+        return b"rulith-dropbox/1 " + direction + b" " + hmac.new(own, payload, hashlib.sha256).hexdigest().encode() + b"\n" + payload
+
+    @staticmethod
+    def _box(content: bytes) -> bool:
+        """Taken under the name that it states or not at all; what is taken is sealed and read as the same."""
+        try:
+            number, worker = (stated := json.loads(content.split(b"\n", 1)[1]))["sequence"], stated["workerId"]
+        except (ValueError, LookupError, TypeError, RecursionError):
+            number, worker = 1, ""
+        taken = False
+        for read, name in ((read_work, work_name), (read_receipts, lambda at: receipts_name(str(worker), at))):
+            named = name(number) if isinstance(number, int) and 0 <= number < 10**16 else "x"
+            file, wrong = refused(lambda read=read, named=named: read(content, named, key=KEY, connection_id="conn_1"))
+            if not wrong:
+                assert read(seal(file, KEY), named, key=KEY, connection_id="conn_1") == file
+                taken = True
+        return taken
+
     def play(self, data: bytes) -> bool:
         kind, _, rest = data.partition(b" ")
+        if kind == b"box":
+            return self._box(rest)
         if kind == b"token":
             return self._token(rest.decode("latin-1"))
         if kind == b"reply":
