@@ -119,7 +119,8 @@ def _file_of(source: Source, territory: Territory) -> str:
     name = name[2:] if name.startswith("///") else name
     if not name or name.startswith(("//", ":")) or "?" in name or "\0" in name:
         raise unusable(source, "its dsn names no file; write sqlite:PATH")
-    path = territory.folder_of(replace(source, access=name))
+    # Workspace Tools that may write reach into file Sources alone, so a database may lie beside the Worker's programs.
+    path = replace(territory, writes=False).folder_of(replace(source, access=name))
     if not os.path.isfile(path):
         raise unusable(source, "its database file does not exist")
     return path

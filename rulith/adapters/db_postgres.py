@@ -27,6 +27,7 @@ from rulith.adapters.db_work import (
     CONNECT_S,
     ROWS_MAX,
     STATEMENT_S,
+    TAKEN_BACK,
     CommitUnknown,
     Done,
     RollbackUnconfirmed,
@@ -129,10 +130,12 @@ class PostgresWork:
         self._driver, self._address, self._trusted = driver, address, trusted
         self._statement, self._values, self._reads, self._bytes_max = statement, values, reads, object_bytes
         self._connection = None
+        self._interrupted = False
         self._cut = False                        # the answer was left half read: the link can say nothing more
 
     def interrupt(self) -> None:
         """The server rolls back what it was doing once the link is gone."""
+        self._interrupted = True
         connection = self._connection
         try:
             if connection is not None:
@@ -197,10 +200,12 @@ class PostgresWork:
         except Exception as problem:  # noqa: BLE001  the driver's own kinds; the statement was not sent
             raise StatementFailed(f"The database cannot be used: {_words(problem)}.") from None
         try:
+            self._check_wanted()
             answer = connection.execute_unnamed(statement.written("$"), self._values)
             keeper = RowKeeper([column["name"] for column in answer.columns or ()], self._bytes_max)
             for row in answer.rows or ():
                 keeper.add(row)
+            self._check_wanted()
         except Exception as problem:  # noqa: BLE001  the driver's own kinds; the answer is judged by what the rollback says
             self._undo(connection, problem)
             said = str(problem) if isinstance(problem, StatementFailed) else f"The database refused the statement: {_words(problem)}."
@@ -214,6 +219,10 @@ class PostgresWork:
         except Exception as problem:  # noqa: BLE001  the driver's own kinds
             raise CommitUnknown(f"the commit was asked for, and {_words(problem)}") from None
         return Done(statement.verb, keeper.rows, max(0, answer.row_count))
+
+    def _check_wanted(self) -> None:
+        if self._interrupted:
+            raise StatementFailed(TAKEN_BACK)
 
     def _undo(self, connection, problem: Exception) -> None:
         """See the transaction undone. A query leaves nothing to undo."""

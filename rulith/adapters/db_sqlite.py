@@ -16,6 +16,7 @@ from pathlib import Path
 from rulith.adapters.db_work import (
     CONNECT_S,
     STATEMENT_S,
+    TAKEN_BACK,
     CommitUnknown,
     Done,
     RollbackUnconfirmed,
@@ -94,6 +95,9 @@ class SqliteWork:
             raise StatementFailed(f"The statement was ended after {STATEMENT_S:g} s." if late else _words(problem)) from None
         if self._reads:
             return Done(self._statement.verb, keeper.rows, count)
+        if self._interrupted:
+            self._undo(connection, taken := StatementFailed(TAKEN_BACK))
+            raise taken
         self._commit(connection)
         return Done(self._statement.verb, keeper.rows, count)
 

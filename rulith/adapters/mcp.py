@@ -179,7 +179,7 @@ def _launch(source: Source, territory: Territory, ambient: Mapping[str, str]) ->
     stated = source.secrets.get("cwd")
     cwd = os.path.realpath(os.path.join(territory.root, str(stated))) if stated else territory.root
     for path in [cwd] * bool(stated) + [path for each in args if (path := _path_in(each))]:
-        territory.folder_of(replace(source, access=path))
+        replace(territory, writes=False).folder_of(replace(source, access=path))
     if not os.path.isdir(cwd):
         raise unusable(source, "its cwd is no folder")
     try:

@@ -54,6 +54,7 @@ class HttpLink:
                        late: RequestId | None = None) -> Response:
         if not self.is_open:
             raise Cut("its session is over", sent=False)
+        budget.check()
         return await budget.within(self._ask(message, budget, mirrored))
 
     async def notify(self, message: Mapping[str, object], budget: Budget) -> None:

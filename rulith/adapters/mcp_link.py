@@ -35,6 +35,11 @@ class Budget:
     def left_s(self) -> float:
         return max(0.0, self._deadline_s - self._clock.monotonic_s())
 
+    def check(self) -> None:
+        """Raises Cut where no time is left to begin with anything."""
+        if self.left_s() == 0:
+            raise Cut(f"no time is left of {self._timeout_ms / 1000:g} s", sent=False)
+
     def take(self, count: int) -> None:
         """Raises Cut once more came than was allowed."""
         self._taken += count

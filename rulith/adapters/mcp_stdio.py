@@ -72,6 +72,7 @@ class StdioLink:
                        late: RequestId | None = None) -> Response:
         if not self.is_open:
             raise Cut(self._ending(), sent=False)
+        budget.check()
         self._budget, self._idle = budget, 0
         try:
             self._write(message)

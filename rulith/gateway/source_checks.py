@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -104,7 +105,7 @@ def _check_database(profile: Profile | None, home: Home, record: Mapping) -> str
     path = path[2:] if path.startswith("///") else path
     if not os.path.isabs(path):
         raise Refused("source_access", source=record["name"], problem="its file is not named by a whole path from the root of the disk")
-    territory_of(profile, home).folder_of(GrantedSource(record["name"], "db", path))
+    replace(territory_of(profile, home), writes=False).folder_of(GrantedSource(record["name"], "db", path))
     return "" if os.path.isfile(path) else f"This machine has no file {path}; that is right only where the Worker runs on another one."
 
 

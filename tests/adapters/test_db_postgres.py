@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from rulith.adapters.db_postgres import load_driver, read_address
+from rulith.adapters.db_work import StatementFailed
 from rulith.adapters.outcomes import Executed, Failed, Withheld
 from rulith.adapters.sources import Source
 from rulith.base.errors import Refused
@@ -146,6 +147,14 @@ def test_a_commit_whose_answer_is_lost_is_unknown(desk, shop):
     work._connect = connecting
     outcome = asyncio.run(call.run())
     assert isinstance(outcome, Withheld) and outcome.code == "database_commit_unknown"
+
+
+def test_a_write_that_was_taken_back_while_it_connected_is_not_sent(desk, shop):
+    work = desk.compile("INSERT INTO late VALUES ('never', NULL)", writes=True).work
+    work.interrupt()
+    with pytest.raises(StatementFailed):
+        work.run()
+    assert shop.sql("SELECT count(*) FROM late WHERE id = 'never'") == "0"
 
 
 def test_a_call_that_is_taken_back_leaves_no_statement_behind(desk, shop):

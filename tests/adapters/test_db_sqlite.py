@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -164,6 +165,19 @@ def test_a_reader_that_keeps_the_commit_waiting_makes_it_a_failure(desk, monkeyp
     finally:
         reader.close()
     assert desk.all("SELECT * FROM log") == []
+
+
+def test_a_write_that_was_taken_back_before_its_commit_leaves_nothing(desk):
+    work = desk.compile("INSERT INTO log VALUES ('x')", writes=True).work
+    work.interrupt()
+    with pytest.raises(StatementFailed):
+        work.run()
+    assert desk.all("SELECT * FROM log") == []
+
+
+def test_a_database_may_lie_beside_the_workers_programs_where_workspace_tools_write(desk):
+    hands = replace(desk.hands, territory=replace(desk.hands.territory, writes=True))
+    assert hands.inspect(desk.source) is None
 
 
 class FakeConnection:

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 
 from rulith.adapters.hands import Hands
+from rulith.adapters.mcp_link import Budget, Cut
 from rulith.adapters.mcp_stdio import command_of
 from rulith.adapters.outbound import Outbound
 from rulith.adapters.outcomes import Call, Executed, Failed, Withheld
 from rulith.adapters.sources import Source
 from rulith.adapters.territory import Territory
+from rulith.base.clock import ManualClock
 from rulith.base.errors import Refused
 from rulith.wire.manifest import BUILTINS, read_tool
 
@@ -164,6 +166,21 @@ def test_after_the_call_was_sent_only_an_answer_tells(desk, entry, words):
     outcome, session = play(story())
     assert isinstance(outcome, Withheld) and outcome.code == "mcp_execution_unknown" and words in outcome.why
     assert session is None and desk.methods().count("tools/call") == 1
+
+
+def test_a_call_for_which_no_time_is_left_is_not_sent(desk):
+    async def story():
+        async with closing(desk):
+            await desk.call(desk.source(), "rows")
+            session = desk.session()
+            clock = ManualClock()
+            budget = Budget(clock, 1_000, 2**20)
+            clock.advance(1)
+            with pytest.raises(Cut) as caught:
+                await session.ask("tools/call", budget, {"name": "rows", "arguments": {}})
+            return caught.value
+
+    assert not play(story()).sent and desk.methods().count("tools/call") == 1
 
 
 def test_noise_on_stdout_is_passed_over_and_shown_when_something_goes_wrong(desk):
