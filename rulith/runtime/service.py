@@ -89,7 +89,6 @@ class Service:
         self._line = line
         self._make_talk = make_talk
         self._outcomes = outcomes
-        self._restored: dict[str, list[dict]] = {}               # outcomes that an earlier process kept, by conversation not begun yet
         self._pins = pins
         self._clock = clock
         self._told = emit
@@ -115,7 +114,7 @@ class Service:
     def keep_in(self, store: Conversations | None) -> None:
         """Take tasks from now on, and keep conversations in `store`."""
         self._store = store
-        self._restored = dict(store.unread) if store is not None else {}
+        self._outcomes.restore({} if store is None else store.unread)
         self._draining = ""
 
     @property
@@ -359,9 +358,7 @@ class Service:
         if slot is None:
             if len(self._slots) >= self._limits.slots_max:
                 self._detach(next(each for each in self._slots.values() if self._is_idle(each.session_key)), "slot-evicted")
-            unread = self._outcomes.conversation(key)
-            unread.restore(self._restored.pop(key, []))
-            slot = Slot(key, self._make_talk(unread), earlier=self._earlier_words(key))
+            slot = Slot(key, self._make_talk(self._outcomes.conversation(key)), earlier=self._earlier_words(key))
             self.emit("slot-open")
         self._slots[key] = slot
         return slot
@@ -422,7 +419,7 @@ class Service:
 
     def _keep_unread(self) -> None:
         if self._store is not None:
-            self._store.keep_unread({**self._restored, **self._outcomes.kept()})
+            self._store.keep_unread(self._outcomes.kept())
 
     # requests asked twice, and by whom a conversation was answered before
 

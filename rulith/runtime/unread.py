@@ -319,6 +319,11 @@ class OutcomeBook:
             self._by_key[key] = UnreadOutcomes(self)
         return self._by_key[key]
 
+    def restore(self, by_key: Mapping[str, Iterable[Mapping[str, object]]]) -> None:
+        """Take over what an earlier process kept of every conversation, before any of them calls: what one is shown, all learn."""
+        for key, rows in by_key.items():
+            self.conversation(key).restore(rows)
+
     def forget(self, key: str) -> None:
         """A conversation that will not be gone on with."""
         conversation = self._by_key.pop(key, None)

@@ -376,3 +376,10 @@ def test_a_lost_call_does_not_take_the_place_of_one_that_still_runs(a):
     assert LABEL in a.gate(position)["teaching"]
     a.replied()
     assert a.labels() == [f"{LABEL} (running)"]
+
+
+def test_a_conversation_that_has_not_begun_again_hears_what_another_is_shown(book):
+    """The outcome is acknowledged by then, and its content is nowhere else."""
+    book.restore({"a": kept("running"), "b": kept()})
+    book.conversation("b").take(read(row("done", 1, label=f"{LABEL} 1", **DONE)), {}, frozenset())
+    assert book.conversation("a").gate()["operations"] == [row("done", 1, label=f"{LABEL} 1", **DONE)]
