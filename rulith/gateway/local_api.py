@@ -170,10 +170,14 @@ class LocalApi:
     # --- one Case, one fact ------------------------------------------------------------
 
     def _agent(self, query: dict[str, str]) -> tuple[str, AgentState]:
-        """The Agent named by `agent`, or the only one."""
-        agent_id = query.get("agent") or (next(iter(self.authority.agents)) if len(self.authority.agents) == 1 else "")
-        self.authority.registry.agent(agent_id)
-        return agent_id, self.authority.agents[agent_id]
+        """The Agent named by `agent`, else the one of the Case named by `case`, else the only one."""
+        agents, case_id = self.authority.agents, query.get("case", "")
+        holders = [each for each, state in agents.items() if case_id in state.receipts or case_id in state.names.state.cases]
+        agent_id = query.get("agent") or next(iter(holders), "") or (next(iter(agents)) if len(agents) == 1 else "")
+        if not agent_id and case_id:
+            raise Refused("unknown_case", case=case_id[:80])
+        self.authority.registry.agent(agent_id or "without an id")
+        return agent_id, agents[agent_id]
 
     async def case(self, query: dict[str, str]) -> dict:
         agent_id, state = self._agent(query)
