@@ -68,11 +68,13 @@ DROPBOX_WINDOW_MS = 3 * 86_400_000           # a call that travels by drop box i
 DROPBOX_WINDOW_MS_MAX = 30 * 86_400_000
 DROPBOX_SKEW_S = 600.0           # how far apart the clocks on both sides of a drop box may be
 DROPBOX_LOOK_S = 1.0             # between looks into a drop box
+DROPBOX_PAUSE_S = 0.2            # at least, however busy its Agent is
 ARTIFACTS_KEPT = 256             # references of one Agent; the oldest give way
 
 # Materials
 CHUNK_BYTES = 65_536             # one piece of a kept object, checked by a digest of its own
 MATERIAL_BYTES_MAX = 8 * 2**20   # one added file
+MATERIAL_BODY_BYTES_MAX = 12 * 2**20    # the request that adds one, in base64
 MATERIALS_MAX = 2_000            # kept objects of one profile; adding the next is refused
 KEPT_BYTES_MAX = 32 * 2**20      # one result that is kept here and told by reference
 MATERIAL_NAME_CHARS_MAX = 255

@@ -30,6 +30,7 @@ from rulith.base.ids import mint
 from rulith.base.limits import CHUNK_BYTES, KEPT_BYTES_MAX, MATERIAL_BYTES_MAX, MATERIAL_NAME_CHARS_MAX, MATERIALS_MAX
 from rulith.base.paths import problem_of_name
 from rulith.disk.atomic import make_folder, read_bounded, sync_folder, write_json, write_refusal, write_whole
+from rulith.disk.profiles import Profile, role_env
 
 VERSION = "rulith-materials/3"
 CUSTODY_ID = re.compile(r"(?:mat|res)_[a-f0-9]{32}", re.ASCII)
@@ -317,3 +318,29 @@ def _read(row: dict) -> Record:
     if not good:
         raise ValueError("not a record")
     return record
+
+
+def area_of(profile: Profile) -> Path:
+    """Where a profile's materials lie."""
+    return profile.directory / "materials"
+
+
+def belonging_of(profile: Profile) -> Belonging:
+    """Whose a profile's materials are. Raises Refused materials_owner_unidentified."""
+    if not profile.agent_id or not profile.connection_id:
+        raise Refused("materials_owner_unidentified")
+    return Belonging.of(str(profile.settings_path), "embedded", profile.connection_id, profile.agent_id)
+
+
+def worker_materials(profile: Profile) -> dict[str, str]:
+    """What the profile's Worker is told of its store, once there is one."""
+    if not (area_of(profile) / "store.json").exists():
+        return {}
+    belongs = belonging_of(profile)
+    return {"RULITH_MATERIALS_ROOT": str(area_of(profile)), "RULITH_MATERIALS_PROFILE": belongs.profile, "RULITH_MATERIALS_OWNER": belongs.owner,
+            "RULITH_MATERIALS_AGENT_FINGERPRINT": belongs.agent, "RULITH_MATERIALS_MODEL_DESTINATION": model_destination(profile)}
+
+
+def model_destination(profile: Profile) -> str:
+    """Where the profile's model is, or "" where it has none."""
+    return role_env(profile, "agent").get("RULITH_MODEL_URL", "")

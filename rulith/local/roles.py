@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rulith.base.errors import Refused
 from rulith.disk.home import Home
+from rulith.disk.materials import worker_materials
 from rulith.disk.profiles import Profile, agent_secrets, role_env, worker_secrets
 from rulith.procs.roles import Event, RoleProcess
 
@@ -25,6 +26,7 @@ def worker_settings(home: Home, profile: Profile, gateway_url: str) -> dict[str,
         "RULITH_HOME": str(home.path),
         "RULITH_WORK_URL": gateway_url + "/work",
         **role_env(profile, "worker"),
+        **worker_materials(profile),
         **{name: str(value) for name, value in worker_secrets(profile).load().items()},
     }
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from rulith.base.errors import Refused
 from rulith.base.limits import EVENT_LINE_BYTES_MAX, LOG_BYTES_MAX
 from rulith.procs.archive import checkout_root, role_command, running_archive
-from rulith.procs.child import CONTROL, EVENT, SETTINGS
+from rulith.procs.child import CONTROL, EVENT, MATERIAL, SETTINGS
 from rulith.procs.spawned import Spawned
 from rulith.procs.trees import kill_group, kill_tree
 
@@ -111,6 +111,10 @@ class RoleProcess:
     def control(self, operation: str, **fields: object) -> None:
         """Send a control message; silently nothing to a role that has ended."""
         self._write({"protocol": CONTROL, "operation": operation, **fields})
+
+    def read_material(self, **fields: object) -> None:
+        """Ask a Worker for a window of what it keeps; it answers with one `material-read` event of the same id."""
+        self._write({"protocol": MATERIAL, "operation": "read", **fields})
 
     async def wait(self) -> int:
         """Wait for its end, its last events included; the exit status."""

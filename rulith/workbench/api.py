@@ -15,9 +15,9 @@ from collections.abc import Awaitable, Callable
 
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
-from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
+from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX, MATERIAL_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
 from rulith.net.messages import Request, Response, StreamResponse, json_response
-from rulith.workbench import calculation, jobs
+from rulith.workbench import calculation, jobs, materials
 from rulith.workbench.bench import Workbench
 from rulith.workbench.console import PREFIX as CONSOLE
 from rulith.workbench.console import pass_through
@@ -30,7 +30,8 @@ from rulith.workbench.supervision import Is
 
 STATUS = {"token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
           "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
-          "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409}
+          "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409,
+          "material_custodian_offline": 503, "material_submission_mismatch": 409}
 NO_STORE = [("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"),
             ("cross-origin-resource-policy", "same-origin")]
 INSTANCE_PATH = re.compile(r"/i/([A-Za-z0-9_-]{1,64})/([a-z/-]{1,32})", re.ASCII)
@@ -49,9 +50,13 @@ class Api:
         self.bench = bench
         self.gate = gate
         self.pages = pages
-        self._gets: dict[str, Route] = {"state": self._board, "demo": self._demo, "activity": self._activity}
+        self.deliveries = materials.Deliveries()
+        bench.takes_read = self.deliveries.heard
+        self._gets: dict[str, Route] = {"state": self._board, "demo": self._demo, "activity": self._activity,
+                                        "materials": lambda request, instance: materials.listed(bench, instance)}
         self._posts: dict[str, Route] = {"demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,
-                                         "model": self._model, "worker": self._worker_operation}
+                                         "model": self._model, "worker": self._worker_operation, "materials": self._add_material,
+                                         "materials/submit": self._attach, "materials/deliver": self._deliver}
 
     # the head
 
@@ -70,7 +75,12 @@ class Api:
                     self.gate.check_asker(request)
                 return None
             self.gate.check_asker(request)
+            if request.path.startswith("/i/") and request.path.endswith("/materials/deliver"):
+                self.deliveries.check_key(request)       # of an Agent of this home; no page has it
+                return None
             self.gate.check_token(request)
+            if request.path.startswith("/i/") and request.path.endswith("/materials"):
+                request.body_bytes_max = MATERIAL_BODY_BYTES_MAX
         except Refused as refusal:
             return refused(refusal)
         return None
@@ -172,6 +182,15 @@ class Api:
         self.bench.changed()
         return {}
 
+    async def _add_material(self, request: Request, instance: Instance) -> object:
+        return await materials.add(self.bench, instance, materials.members(request, ("name", "mediaType", "bytes"), ("modelDestination",)))
+
+    async def _attach(self, request: Request, instance: Instance) -> object:
+        return await materials.attach(instance, _body(request, ("requestId", "sessionKey", "attachments")))
+
+    async def _deliver(self, request: Request, instance: Instance) -> object:
+        return await self.deliveries.deliver(instance, _body(request, ("ticket", "ref", "modelDestination")))
+
     async def _worker_operation(self, request: Request, instance: Instance) -> object:
         operation = _body(request, ("operation",))["operation"]
         if operation == "start":
@@ -197,7 +216,8 @@ def refused(refusal: Refused) -> Response:
     facts = json.loads(json.dumps(refusal.facts, default=str))
     body = {"ok": False, "errorCode": refusal.code, "teaching": refusal.teaching, "happened": refusal.happened,
             "next": refusal.next_step, "facts": facts}
-    return json_response(STATUS.get(refusal.code, 400), body, [*NO_STORE, *PROTECT[:1]])
+    status = 500 if refusal.code.startswith("materials_store_") else STATUS.get(refusal.code, 400)
+    return json_response(status, body, [*NO_STORE, *PROTECT[:1]])
 
 
 def _body(request: Request, fields: tuple[str, ...]) -> dict[str, object]:

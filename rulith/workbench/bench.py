@@ -18,6 +18,7 @@ from rulith import VERSION
 from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Refused
 from rulith.disk.home import Home
+from rulith.disk.materials import worker_materials
 from rulith.disk.profiles import Profile, device_secrets, list_profiles, role_env, worker_secrets
 from rulith.disk.runfile import read_live, write_runfile
 from rulith.net.client import HttpClient
@@ -55,6 +56,7 @@ class Workbench:
         self.setup_code: str | None = None
         self.started_at = stamp(clock.wall_s())
         self.url = ""
+        self.takes_read: Callable[[Event], bool] = lambda event: False      # set by the API: answers to reads of kept material
         self.spawn = spawn
         self._environ = environ
         self._owned = False
@@ -224,12 +226,14 @@ class Workbench:
 
     async def _launch_worker(self, profile: Profile, on_event: Callable[[Event], None]) -> Child:
         secrets = worker_secrets(profile).load()
-        env = {"RULITH_SECRETS_FILE": str(profile.directory / "worker-secrets.json"), **role_env(profile, "worker"),
+        env = {"RULITH_SECRETS_FILE": str(profile.directory / "worker-secrets.json"), **role_env(profile, "worker"), **worker_materials(profile),
                "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work",
                **{name: secrets[name] for name in ("RULITH_CONNECTION", "RULITH_CONNECTION_KEY") if name in secrets}}
         return await self.spawn("worker", env=env, args=[], log_path=self.home.logs / f"worker-{profile.id}.log", on_event=on_event)
 
     def _worker_event(self, instance_id: str, event: Event) -> None:
+        if self.takes_read(event):
+            return                    # content for one reader; no page hears of it
         if event.get("type") in ("spawn", "exit"):
             self.instances[instance_id].line_held = False
             self.record_children()

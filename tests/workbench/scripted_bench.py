@@ -171,7 +171,7 @@ class Stage:
         self.bench = Workbench(self.home, SystemClock(), self.spawn, environ={})
         numbers = iter(range(10**6))
         self.gate = Gate(KEY, lambda prefix: f"{prefix}made-{next(numbers):06}", ManualClock())
-        api = Api(self.bench, self.gate, Pages())
+        self.api = api = Api(self.bench, self.gate, Pages())
         self.server = await serve(api.handle, head_check=api.head_check)
         self.gate.listen_on(self.server.port)
         self.client = HttpClient(environ={})
