@@ -23,7 +23,7 @@ from rulith.base.canonical import digest
 from rulith.base.clock import seconds_of, stamp
 from rulith.base.errors import Refused, Unknown
 from rulith.base.json_text import compact_json
-from rulith.base.limits import DROPBOX_LOOK_S, DROPBOX_SKEW_S
+from rulith.base.limits import DROPBOX_LOOK_S, DROPBOX_PAUSE_S, DROPBOX_SKEW_S
 from rulith.base.log import Log
 from rulith.board.operations import CLAIMED, Operation
 from rulith.disk.atomic import make_folder, read_json, write_json
@@ -130,6 +130,7 @@ class DropBox:
             await self._authority.wait_change((agent_id, self.connection_id), DROPBOX_LOOK_S)
             if self._authority.closing:
                 return
+            await asyncio.sleep(DROPBOX_PAUSE_S)
 
     def _say_once(self, refused: Refused) -> None:
         said = f"{refused.code} {refused.happened}"
@@ -188,8 +189,11 @@ class DropBox:
         return found
 
     async def _take(self, file: ReceiptsFile, key: str) -> None:
-        answers = await self._judge(file, key)
-        descriptors = read_descriptors(file.tools)
+        answers, descriptors = await self._judge(file, key), []
+        try:
+            descriptors = read_descriptors(file.tools)
+        except Refused as refused:
+            self._say_once(refused)             # its receipts count all the same; nothing is dispatched to it
         fence = self._line.admit_carried(self.connection_id, file.worker_id, file.generation)
         await self._authority.settled()
         self._sequence = max(self._sequence, file.seen)

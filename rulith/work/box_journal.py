@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rulith.base.canonical import sha256_hex
 from rulith.base.errors import Refused
-from rulith.disk.atomic import make_folder, read_json, write_json
+from rulith.disk.atomic import make_folder, read_json, write_json, write_refusal
 from rulith.disk.dropfolder import place_identity
 from rulith.disk.locks import KernelLock
 from rulith.work.box import Box, BoxCall
@@ -57,7 +57,7 @@ class Journal:
                     box.calls[call.invocation] = call
                 return box
         for each in self._calls.glob("*.json"):
-            each.unlink()
+            _remove(each)
         box = Box(mint_worker_id(), connection_id)
         self.keep_state(box)
         return box
@@ -81,8 +81,16 @@ class Journal:
         """Drop the calls that could not be started again by any file."""
         gone = self.box.forgettable()
         for invocation in gone:
-            self._path(invocation).unlink(missing_ok=True)
+            _remove(self._path(invocation))
         self.box.forget(gone)
 
     def _path(self, invocation: str) -> Path:
         return self._calls / f"{sha256_hex(invocation.encode('utf-8', 'surrogatepass'))[:40]}.json"
+
+
+def _remove(path: Path) -> None:
+    """Raises Refused write_failed."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as problem:
+        raise write_refusal(path, problem) from None

@@ -18,7 +18,7 @@ from pathlib import Path
 from rulith.adapters.hands import Runnable
 from rulith.adapters.outcomes import Call
 from rulith.adapters.sources import Source, Sources
-from rulith.base.clock import Clock, seconds_of
+from rulith.base.clock import Clock, seconds_of, stamp
 from rulith.base.errors import Refused
 from rulith.base.limits import DROPBOX_LOOK_S
 from rulith.disk.dropfolder import DropFolder
@@ -153,7 +153,7 @@ class BoxWorker:
     def _leave(self, row: Mapping[str, object], start_before: str, refused: Refused) -> bool:
         """The gateway counts the call as ours: say that nothing ran, where it would believe us."""
         if refused.code == "worker_lease_lost":
-            refused = Refused("dropbox_too_late", moment=start_before)
+            refused = Refused("dropbox_too_late", moment=start_before, now=stamp(self._box.latest_s))
         invocation = flat(str(row.get("work")), 120)
         self._say_once("skip", f"{invocation} {refused.code}", refused, invocation=invocation)
         if refused.code in NOT_OURS or row.get("workType") != "action":

@@ -639,6 +639,25 @@ def test_settings_of_a_box_that_make_no_sense_are_refused(play, settings):
     assert caught.value.code == "settings_malformed"
 
 
+def test_a_worker_whose_tools_the_gateway_cannot_read_still_gets_its_receipts_in(air):
+    async def story(world, worker, host, root):
+        await ask(world, host, root)
+        running = worker.open()
+        running._advertised = [{"id": "no tool"}]
+        await running._round()
+        worker.close()
+        await turns(world)
+        assert states(world) == [DONE]
+        await worker.round()                                 # and with Tools that can be read it goes on
+        await turns(world)
+        await ask(world, host, root, "write_output")
+        await worker.round()
+        await turns(world)
+        assert states(world) == [DONE, DONE]
+
+    air(story)
+
+
 def test_a_connection_without_a_key_here_is_said_and_serves_nothing(air):
     async def story(world, worker, host, root):
         (box,) = world.gateway.boxes

@@ -53,7 +53,7 @@ CODES: dict[str, tuple[str, str]] = {
     "dropbox_file_signature": ("Its signature is not made with this Connection's key.", "Copy it again, or set the Connection's current key on both sides."),
     "dropbox_file_passed_over": ("The file {name} in the drop box is passed over. {problem}", "Copy it again; the newest good one is used meanwhile."),
     "dropbox_file_old": ("The newest file in the drop box is number {sequence}, and number {seen} was here before.", "Bring the newer files; an old one changes nothing."),
-    "dropbox_too_late": ("The call was to be started before {moment}, and that has passed.", "Nothing ran. Apply the Action again if it is still wanted."),
+    "dropbox_too_late": ("The call was to be started before {moment}, and here it is {now}.", "Nothing ran. Apply the Action again if it is still wanted, and look at the clocks if that moment has not come."),
     "dropbox_journal_held": ("The journal {folder} is in use by another Worker (pid {pid}).", "Stop that one; one Worker at a time serves a Connection."),
     "dropbox_journal_unreadable": ("The journal file {file} does not say what this Worker has run.", "Look at what was under way, then move the journal's folder away: the Worker starts as another instance."),
     "dropbox_journal_moved": (
