@@ -35,7 +35,8 @@ function source(row, admin, state, set, act) {
     h("div", { class: "buttons" },
       h("button", { type: "button", "aria-label": `Change ${row.name}`, onclick: () => { set({ source: row.name, sourceType: row.type }); of("bind").scrollIntoView(); of("access").focus(); } }, "Change"),
       h("button", { type: "button", "aria-label": `Remove ${row.name}`, onclick: () => { if (isMeant("Actions that need this Source can no longer run.", row.name)) act("source-remove", { name: row.name, replaces: row.digest }, `Removed ${row.name}.`); } }, "Remove"),
-      h("a", { class: "button plain", href: flow ? "#sources" : `#sources?${new URLSearchParams({ flow: row.name })}`, "aria-label": `${flow ? "Hide" : "Show"} where the material of ${row.name} may go` }, flow ? "Hide where its material may go" : "Where its material may go")));
+      h("a", { class: "button plain", href: flow ? "#sources" : `#sources?${new URLSearchParams({ flow: row.name })}`, "aria-label": `${flow ? "Hide" : "Show"} where the material of ${row.name} may go` }, flow ? "Hide where its material may go" : "Where its material may go")),
+    delivery(row, admin, act));
 }
 
 const VERDICT = { allowed: ["is-done", "● may go"], decided: ["is-waiting", "◐ after a decision"], forbidden: ["is-bad", "✕ forbidden"] };
@@ -56,6 +57,23 @@ const ACCESS = {
   db: "sqlite:/the/whole/path.db, or vault where the Worker's own vault holds the address; a password belongs there, never here.",
   mcp: "http or https, or vault where the Worker's own vault says how to start or reach the server.",
 };
+
+/** How content that stays at the Source's Worker may reach its Agent: files a person attached, results too large to be told. */
+function delivery(row, admin, act) {
+  return row.delivery.map((each) => {
+    const id = `delivery-${row.name}`, agent = admin.agents.find((one) => one.id === each.agentId);
+    const save = (event) => {
+      event.preventDefault();
+      act("source-delivery", { agentId: each.agentId, source: row.name, localRead: of(`${id}-local`).checked, offMachine: of(`${id}-off`).checked }, `Said how content of ${row.name} may be read.`);
+    };
+    return h("details", { id }, h("summary", {}, `Its content for ${agent ? agent.name : each.agentId}: ${each.offMachine ? "may leave the Worker's machine" : each.localRead ? "on the Worker's machine only" : each.said ? "not to be read" : "nobody has said yet"}`),
+      h("p", { class: "hint" }, "Attached files and large results stay at the Worker. An Agent reads them by reference, as far as you allow it here; facts are not touched by this."),
+      h("form", { onsubmit: save },
+        h("label", { class: "check" }, h("input", { type: "checkbox", id: `${id}-local`, checked: each.localRead }), "On the Worker's own machine, by a model there"),
+        h("label", { class: "check" }, h("input", { type: "checkbox", id: `${id}-off`, checked: each.offMachine }), "Through this gateway, and by a model anywhere"),
+        h("div", { class: "buttons" }, h("button", {}, "Say so"))));
+  });
+}
 
 function sourceForm(admin, editing, work, set, act) {
   const type = work.sourceType || "file";
