@@ -3091,6 +3091,11 @@ def worker___definitions_poll(data, at="data"):
     for data__tools_x, data__tools_item in enumerate(data__tools):
      if not (isinstance(data__tools_item, dict)):
       raise Invalid(at + ".tools[{data__tools_x}]".format(**locals()), "must be object")
+  if "inputAdoption" in data_keys:
+   data_keys.pop("inputAdoption")
+   data__inputAdoption = data["inputAdoption"]
+   if not (isinstance(data__inputAdoption, dict)):
+    raise Invalid(at + ".inputAdoption", "must be object")
   if data_keys:
    raise Invalid(at, "must not contain " + listed(data_keys))
  return data

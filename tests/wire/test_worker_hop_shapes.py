@@ -57,6 +57,7 @@ BAD = [
     ("a source in a fact", REPORT | {"ok": True, "facts": [{"predicate": "a", "args": {}, "source": "s"}]}, "source"),
     ("undeliverable with outcome", REPORT | {"undeliverable": "x", "ok": True}, "ok"),
     ("undeliverable of another form", REPORT | {"undeliverable": "X-1"}, "undeliverable"),
+    ("an input adoption of another form", GOOD[0] | {"inputAdoption": "yes"}, "inputAdoption"),
     ("a guessed verdict", GOOD[12] | {"verdict": "true"}, "verdict"),
     ("a review without digest", {k: v for k, v in GOOD[12].items() if k != "requestDigest"}, "requestDigest"),
     ("evidence without source", {k: v for k, v in GOOD[11].items() if k != "source"}, "source"),
@@ -68,6 +69,12 @@ BAD = [
 @pytest.mark.parametrize("operation", GOOD, ids=range(len(GOOD)))
 def test_an_operation_of_the_contract_is_read(operation):
     assert worker_hop.read_operation({"operation": operation}) == operation
+
+
+def test_a_poll_may_say_what_inputs_it_adopts():
+    """An X row of the hop's §4: taken, and of no effect here."""
+    asked = GOOD[0] | {"inputAdoption": {"version": 2}}
+    assert worker_hop.read_operation({"operation": asked}) == asked
 
 
 @pytest.mark.parametrize(("_name", "operation", "place"), BAD, ids=[name for name, _, _ in BAD])

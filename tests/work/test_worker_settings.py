@@ -26,6 +26,12 @@ def test_three_values_are_enough_and_the_rest_follows_from_the_folder(tmp_path, 
     assert (found.vault_file, found.workspace_mode, found.run_timeout_s) == (tmp_path / "worker-secrets.json", "read", 60.0)
 
 
+def test_retired_settings_have_no_effect(tmp_path, home):
+    """The hop's §18: an instance is never configured, and no ambient database or Case is this Worker's."""
+    retired = {"RULITH_WORKER_ID": "wkr_configured_1", "RULITH_CASE_ID": "case_1", "DATABASE_URL": "postgres://ambient", "DEMO_DB_URL": "x"}
+    assert settings(tmp_path, home, **retired) == settings(tmp_path, home)
+
+
 def test_the_worker_root_is_the_manifests_folder_unless_it_is_named(tmp_path, home):
     (tmp_path / "tools").mkdir()
     assert settings(tmp_path, home, RULITH_TOOLS_FILE="tools/mine.json").root == tmp_path / "tools"
