@@ -77,19 +77,25 @@ class ModelClient:
             self._has_told = True
             self._tell_card()
         rows = [tool.row() for tool in tools]
-        tried: set[str] = set()
+        tried: list[str] = []                # wishes of this question; remembered once they helped
         busy = 0
         while True:
-            heard = await self._send(system, entries, rows, ids, figures or {})
+            known = self.known
+            for quirk in tried:
+                known = quirks.with_quirk(known, quirk)
+            heard = await self._send(system, entries, rows, ids, known, figures or {})
+            if isinstance(heard, Reply) or heard.has_begun:
+                for quirk in tried:
+                    self._learn(quirk)
+                tried = []
             if isinstance(heard, Reply):
-                in_words = not heard.calls and quirks.TOOLS_AS_TEXT not in self.known and quirks.says_call_in_words(heard.text)
-                for habit in sorted((heard.habits | ({"calls_as_words"} if in_words else set())) - self.known):
+                in_words = not heard.calls and quirks.TOOLS_AS_TEXT not in known and quirks.says_call_in_words(heard.text)
+                for habit in sorted((heard.habits | ({"calls_as_words"} if in_words else set())) - known):
                     self._learn(habit)
                 return heard
-            quirk = quirks.learned_from(heard.status, heard.said, self.known | tried)
+            quirk = _wish_of(heard, known | set(tried))
             if quirk is not None:
-                tried.add(quirk)
-                self._learn(quirk)
+                tried.append(quirk)
             elif busy < MODEL_BUSY_TRIES and _is_busy(heard):
                 await self._wait(heard, busy)
                 busy += 1
@@ -98,11 +104,11 @@ class ModelClient:
 
     def _refusal(self, heard: Failure) -> Refused:
         said = flat(heard.said, SAID_CHARS_MAX) or "without a word"
+        if quirks.says_too_long(_status_of(heard), heard.said):
+            return Refused("model_too_long", said=said)
         if heard.status == 200:
             self._learn("error_in_success")
             return Refused("model_broke_off", said=said)
-        if quirks.says_too_long(heard.status, heard.said):
-            return Refused("model_too_long", said=said)
         return Refused("model_refused", address=self._settings.endpoint.shown, status=heard.status, said=said)
 
     async def _wait(self, heard: Failure, tries: int) -> None:
@@ -133,8 +139,9 @@ class ModelClient:
 
     # one request
 
-    async def _send(self, system: str, entries: Sequence[Entry], rows: list[dict], ids: CallIds, figures: Mapping[str, int]) -> Reply | Failure:
-        settings, known = self._settings, self.known
+    async def _send(self, system: str, entries: Sequence[Entry], rows: list[dict], ids: CallIds, known: frozenset[str],
+                    figures: Mapping[str, int]) -> Reply | Failure:
+        settings = self._settings
         is_text = quirks.TOOLS_AS_TEXT in known
         body = self._body(system, entries, rows, known)
         began_s = self._clock.monotonic_s()
@@ -183,6 +190,17 @@ class ModelClient:
         self._emit("model-usage", durationMs=round((self._clock.monotonic_s() - began_s) * 1000), httpStatus=status,
                    requestBytes=request_bytes, messageCount=len(entries), **figures,
                    **{name: value for name, value in fields.items() if value is not None})
+
+
+def _status_of(heard: Failure) -> int:
+    """What the refusal amounts to: one inside an answer with status 200, before anything of a reply came, is one of the request."""
+    return 400 if heard.status == 200 and not heard.has_begun else heard.status
+
+
+def _wish_of(heard: Failure, known: frozenset[str]) -> str | None:
+    if heard.status == 200:
+        known |= {quirks.TOOLS_AS_TEXT}      # only a refusal of its own says that for certain
+    return quirks.learned_from(_status_of(heard), heard.said, known)
 
 
 def encoded(body: dict) -> bytes:

@@ -28,6 +28,7 @@ class QuirkMemory:
         self._path = path
         self._clock = clock
         self._rows: dict[tuple[str, str], dict[str, int]] = {}
+        self._seen: tuple[int, int, int] | None = None       # of the file as it was read, and the day
 
     def known(self, address: str, model: str) -> frozenset[str]:
         self._read()
@@ -45,8 +46,14 @@ class QuirkMemory:
 
     def _read(self) -> None:
         """What the file says now: other runs learn too."""
-        if self._path is None or not self._path.exists():
+        today = int(self._clock.wall_s() // _DAY_S)
+        try:
+            now = self._path.stat() if self._path is not None else None
+        except OSError:
+            now = None
+        if now is None or self._seen == (now.st_mtime_ns, now.st_size, today):
             return
+        self._seen = (now.st_mtime_ns, now.st_size, today)
         try:
             value = read_json(self._path)
         except Refused:
@@ -54,7 +61,7 @@ class QuirkMemory:
         rows = value.get("services") if isinstance(value, dict) and value.get("format") == FORMAT else None
         if not isinstance(rows, list):
             return
-        oldest = int(self._clock.wall_s() // _DAY_S) - MODEL_HABITS_DAYS
+        oldest = today - MODEL_HABITS_DAYS
         for row in rows[:MODEL_SERVICES_MAX]:
             days = row.get("days") if isinstance(row, dict) else None
             if isinstance(days, dict) and isinstance(row.get("address"), str) and isinstance(row.get("model"), str):

@@ -125,6 +125,8 @@ class Lab:
         if refused is not None:
             self.refusals += 1
             status, words = refused
+            if status == 400 and "tool" not in words and refused not in WORDINGS["history"] and self._rng.random() < 0.15:      # a proxy that passes errors on with its own 200
+                return json_response(200, {"error": {"message": words, "code": 400}})
             return json_response(status, {"error": {"message": words, "type": "invalid_request_error"}} if self._rng.random() < 0.8 else {"detail": words})
         if not self.plan:
             self.violations.append("asked again after the plan was over")
