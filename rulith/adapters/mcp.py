@@ -63,7 +63,7 @@ class McpCall:
         budget = Budget(self.outbound.clock, _least(server.timeout_ms, fence.get("timeoutMs")),
                         _least(server.bytes_max, fence.get("maxResponseBytes")))
         try:
-            async with sessions.turn():
+            async with sessions.turn:
                 try:
                     session = await sessions.take(server.source, server, server.date, lambda: server.link(self.outbound), budget)
                 except NotReady as problem:

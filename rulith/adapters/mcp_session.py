@@ -19,7 +19,6 @@ from rulith.adapters.mcp_link import Budget, Cut, McpLink, Turned
 from rulith.wire import jsonrpc
 from rulith.wire.jsonrpc import Response
 from rulith.wire.mcp_outbound import (
-    DATES,
     HANDSHAKES,
     PAGES_MAX,
     STATELESS,
@@ -181,7 +180,7 @@ class Sessions:
 
     def __init__(self) -> None:
         self._open: dict[str, Session] = {}
-        self._turn = asyncio.Lock()
+        self.turn = asyncio.Lock()       # one operation at a time
 
     async def take(self, source: str, configuration: object, date: str | None, make: Callable[[], McpLink], budget: Budget) -> Session:
         """The session of this Source, sound and in this configuration. Raises NotReady."""
@@ -212,9 +211,3 @@ class Sessions:
         """End them all, side by side."""
         sessions, self._open = list(self._open.values()), {}
         await asyncio.gather(*(session.link.close() for session in sessions))
-
-    def turn(self) -> asyncio.Lock:
-        return self._turn
-
-
-assert set(DATES) == {STATELESS, *HANDSHAKES}
