@@ -27,7 +27,7 @@ from rulith.procs.child import seal_process
 from rulith.procs.children import run_command
 from rulith.procs.roles import inherited_environment
 
-ARGUMENT = "--reviewer"
+ARGUMENT = "reviewer"          # after `worker`; started by a Worker, not for people
 ALLOW, BLOCK, NOT_APPLICABLE, UNCERTAIN = "allow", "block", "not_applicable", "uncertain"
 MAX_TOKENS = 2_000
 QUESTION_BYTES_MAX = 262_144
