@@ -48,14 +48,23 @@ class Look:
     async def run(self) -> Outcome:
         """Do it off the loop's thread: a slow disk must not hold a lease renewal."""
         tool = self.place.call.tool
-        try:
-            return await asyncio.wait_for(asyncio.to_thread(_OPERATIONS[tool.entry], self.place), LOOK_TIMEOUT_S)
-        except Refused as refused:
-            return Failed(refused.happened)
-        except asyncio.TimeoutError:
+        looking = asyncio.get_running_loop().run_in_executor(None, _OPERATIONS[tool.entry], self.place)
+        looking.add_done_callback(_seen)
+        await asyncio.wait([looking], timeout=LOOK_TIMEOUT_S)
+        if not looking.done():
             if tool.kind != "read":
                 return Withheld(UNANSWERED)      # it may yet be written
             return Failed(f"The disk of the Source's folder has not answered for {LOOK_TIMEOUT_S:g} s.")
+        try:
+            return looking.result()
+        except Refused as refused:
+            return Failed(refused.happened)
+
+
+def _seen(looking: asyncio.Future[Outcome]) -> None:
+    """Nobody waits any more for a look that ends after its time."""
+    if not looking.cancelled():
+        looking.exception()
 
 
 def compile_look(call: Call, territory: Territory) -> Look:
