@@ -7,23 +7,32 @@ by the tool results it has been shown, and after the last one with their text.
 from __future__ import annotations
 
 import json
+import re
 
 from rulith.net.messages import Request, Response, json_response
 from rulith.net.server import serve
 
+ROOT = "{root}"                  # stands for the root that the first result named
 CALLS = [("OpenCase", {"caseType": "exploration"}),
-         ("ApplyBatch", {"operations": [{"op": "assert_fact", "predicate": "seen_by", "args": {"agent": "a coding agent"}}]}),
-         ("QueryBoard", {"include": ["cases"]})]
+         ("ApplyBatch", {"operations": [
+             {"op": "assert_fact", "predicate": "seen_by", "args": {"agent": "a coding agent"}},
+             {"op": "define_action", "action": "note_it", "effects": [{"predicate": "noted", "args": {"by": "a coding agent"}}]}]}),
+         ("ApplyAction", {"action": "note_it", "args": {}}),
+         ("QueryBoard", {"include": ["cases"]}),
+         ("ReadArtifact", {"ref": "art_" + "0" * 32}),
+         ("CloseCase", {"root": ROOT, "disposition": "abandoned", "reason": "seen enough"})]
+REFUSED = ("ReadArtifact",)      # no result gave such a reference
 USAGE = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "input_tokens_details": {"cached_tokens": 0},
          "output_tokens_details": {"reasoning_tokens": 0}}
 
 
-def wanted(names: list[str], results: int) -> tuple[str, dict] | None:
-    """The full name and the arguments of the call to make now."""
-    if results >= len(CALLS):
-        return None
-    name, arguments = CALLS[results]
-    return next(((offered, arguments) for offered in names if offered == name or offered.endswith(f"_{name}")), None)
+def answered(results: list[str]) -> list[str]:
+    """The results of calls that were made; a host that cancels a call behind its answer is shown it again first."""
+    return [text for text in results if "previous_result_undelivered" not in text]
+
+
+def is_ours(offered: str, name: str) -> bool:
+    return offered == name or offered.endswith(f"_{name}")
 
 
 def stream(events: list[tuple[str, dict]], *, named: bool = True, end: bytes = b"") -> Response:
@@ -32,10 +41,22 @@ def stream(events: list[tuple[str, dict]], *, named: bool = True, end: bytes = b
 
 
 class ModelServices:
-    """Serves all four on one port; `results` are the texts that came back from our tools."""
+    """Serves all four on one port; `results` are the texts that came back from our tools, `offered` which of them a request named."""
 
     def __init__(self) -> None:
         self.results: list[str] = []
+        self.offered: set[str] = set()
+
+    def _wanted(self, names: list[str], results: list[str]) -> tuple[str, dict] | None:
+        """The full name and the arguments of the call to make now."""
+        self.offered |= {name for name, _ in CALLS for offered in names if is_ours(offered, name)}
+        done = len(answered(results))
+        if done >= len(CALLS) or len(results) >= 2 * len(CALLS):
+            return None
+        name, arguments = CALLS[done]
+        root = re.search(r"root_[0-9a-f]{24}", results[0]) if results else None
+        given = {key: root[0] if value == ROOT and root else value for key, value in arguments.items()}
+        return next(((offered, given) for offered in names if is_ours(offered, name)), None)
 
     async def __aenter__(self) -> ModelServices:
         self._server = await serve(self._handle, "127.0.0.1", 0)
@@ -62,7 +83,7 @@ class ModelServices:
     def _anthropic(self, asked: dict) -> Response:
         parts = [part for message in asked["messages"] if isinstance(message["content"], list) for part in message["content"]]
         self.results = [json.dumps(part["content"]) for part in parts if part.get("type") == "tool_result"]
-        call = wanted([tool["name"] for tool in asked.get("tools", [])], len(self.results))
+        call = self._wanted([tool["name"] for tool in asked.get("tools", [])], self.results)
         if call is None:
             block, delta, stop = {"type": "text", "text": ""}, {"type": "text_delta", "text": "done"}, "end_turn"
         else:
@@ -82,7 +103,7 @@ class ModelServices:
         spaces = {tool["name"]: None for tool in asked.get("tools", []) if tool.get("parameters")}
         for space in asked.get("tools", []):
             spaces.update({tool["name"]: space["name"] for tool in space.get("tools") or []})
-        call = wanted(list(spaces), len(self.results))
+        call = self._wanted(list(spaces), self.results)
         number = len(self.results)
         if call is None:
             item: dict = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
@@ -98,7 +119,7 @@ class ModelServices:
 
     def _chat(self, asked: dict) -> Response:
         results = [json.dumps(message["content"]) for message in asked["messages"] if message["role"] == "tool"]
-        call = wanted([tool["function"]["name"] for tool in asked.get("tools", [])], len(results))
+        call = self._wanted([tool["function"]["name"] for tool in asked.get("tools", [])], results)
         self.results = results or self.results       # titles are asked for without tools
         if call is None:
             delta, reason = {"role": "assistant", "content": "done"}, "stop"
@@ -118,7 +139,7 @@ class ModelServices:
                                               "complexity_score": 1})}
         else:
             self.results = [json.dumps(each["response"]) for each in found] or self.results
-            call = wanted(names, len(found))
+            call = self._wanted(names, [json.dumps(each["response"]) for each in found])
             part = {"text": "done"} if call is None else {"functionCall": {"name": call[0], "args": call[1]}}
         body = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}],
                 "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}, "modelVersion": "fake"}

@@ -20,7 +20,7 @@ from rulith.disk.home import Home
 from rulith.disk.profiles import agent_secrets, find_profile
 from rulith.gateway.service import open_gateway
 from tests.conftest import ROOT
-from tests.long.model_services import CALLS, ModelServices
+from tests.long.model_services import CALLS, REFUSED, ModelServices, answered
 
 PLACE = ROOT / ".conformance" / "node_modules"
 AGENT_S = 90
@@ -30,7 +30,7 @@ PACKAGES = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "op
 def claude(folder: Path, url: str, token: str, model: str) -> tuple[list[str], dict]:
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"rulith": {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}}}))
     tools = ",".join(f"mcp__rulith__{name}" for name, _ in CALLS)
-    return (["-p", "go", "--mcp-config", "mcp.json", "--strict-mcp-config", "--allowedTools", tools, "--output-format", "json", "--max-turns", "8"],
+    return (["-p", "go", "--mcp-config", "mcp.json", "--strict-mcp-config", "--allowedTools", tools, "--output-format", "json", "--max-turns", "16"],
             {"ANTHROPIC_BASE_URL": model, "ANTHROPIC_API_KEY": "dummy", "ENABLE_TOOL_SEARCH": "false", "DISABLE_TELEMETRY": "1",
              "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"})
 
@@ -96,11 +96,16 @@ async def drive(name: str, folder: Path) -> dict:
             except asyncio.TimeoutError:
                 child.kill()
                 said = "it did not end"
-            accepted = [bool(re.search(r'accepted\W*":\W*true', text)) for text in models.results]
+            results = answered(models.results)
+            accepted = [(re.search(r'accepted\W*":\W*(true|false)', text) or ("", ""))[1] == "true" for text in results]
+            listed = sorted(models.offered)
     finally:
         await gateway.close()
-    problem = "" if accepted == [True] * len(CALLS) else f"accepted {accepted}: {said[-600:]}"
-    return {"agent": name, "package": version(name), "wire": list(dict.fromkeys(seen)), "calls": len(accepted), "problem": problem}
+    called = [name for name, _ in CALLS[:len(accepted)]]
+    is_whole = accepted == [name not in REFUSED for name, _ in CALLS] and listed == sorted(name for name, _ in CALLS)
+    problem = "" if is_whole else f"listed {listed}, accepted {accepted}: {said[-600:]}"
+    return {"agent": name, "package": version(name), "wire": list(dict.fromkeys(seen)), "listed": listed, "called": called, "askedAgain": len(models.results) - len(results),
+            "problem": problem}
 
 
 def version(name: str) -> str:
