@@ -58,10 +58,10 @@ class Folder:
             raise translate(error, self.names) from None
 
     @contextmanager
-    def folder(self, names: Sequence[str], *, make: bool = False) -> Iterator[Folder]:
-        """The folder at `names` below this one, made with its parents where it is absent and `make` says so."""
+    def folder(self, names: Sequence[str]) -> Iterator[Folder]:
+        """The folder at `names` below this one."""
         below = (*self.names, *names)
-        handle = _walk(self.handle, names, below, folder=True, follow=False, make=make)
+        handle = _walk(self.handle, names, below, folder=True, follow=False)
         try:
             yield Folder(handle, below)
         finally:
@@ -70,7 +70,8 @@ class Folder:
     @contextmanager
     def file(self, name: str) -> Iterator[int]:
         """A handle of the regular file of this name."""
-        with _closing_file(_walk(self.handle, [name], (*self.names, name), folder=False, follow=False), (*self.names, name)) as handle:
+        where = (*self.names, name)
+        with _closing_file(_walk(self.handle, [name], where, folder=False, follow=False), where) as handle:
             yield handle
 
     def is_at(self, root: str) -> bool:
@@ -224,9 +225,19 @@ def _step(parent: int, name: str, flags: int, make: bool) -> int:
             raise
     try:
         os.mkdir(name, 0o777, dir_fd=parent)
+        _flush(parent)
     except FileExistsError:
         pass                                 # somebody else made it meanwhile; it is opened like any other
     return os.open(name, flags, dir_fd=parent)
+
+
+def _flush(folder: int) -> None:
+    """Have the names in this folder on the disk; it may be open for passing through only."""
+    handle = os.open(".", _BASE | _DIRECTORY, dir_fd=folder)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _walk(base: int, names: Sequence[str], where: Sequence[str], *, folder: bool, follow: bool, make: bool = False) -> int:

@@ -67,8 +67,8 @@ class Folder:
         return sorted(found, key=lambda entry: entry.name)[:first]
 
     @contextmanager
-    def folder(self, names: Sequence[str], *, make: bool = False) -> Iterator[Folder]:
-        with _walked(self.path, names, (*self.names, *names), make) as path:
+    def folder(self, names: Sequence[str]) -> Iterator[Folder]:
+        with _walked(self.path, names, (*self.names, *names), make=False) as path:
             yield Folder(path, (*self.names, *names))
 
     @contextmanager

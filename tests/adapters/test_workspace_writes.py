@@ -73,6 +73,20 @@ def test_parents_are_made(desk):
 
 
 @POSIX
+def test_every_folder_that_gets_a_new_name_is_flushed(desk, monkeypatch):
+    """A power cut after the receipt takes neither the file nor the folders that were made for it."""
+    flushed, real = [], os.fsync
+
+    def counted(handle):
+        flushed.append(os.fstat(handle).st_ino)
+        real(handle)
+
+    monkeypatch.setattr(beneath.os, "fsync", counted)
+    desk.run("write_text", path="a/b/c.txt", text="x")
+    assert flushed == [place.stat().st_ino for place in (desk.root, desk.root / "a", desk.root / "a/b/c.txt", desk.root / "a/b")]
+
+
+@POSIX
 def test_a_file_that_was_there_is_replaced_and_keeps_its_permissions(desk):
     (desk.root / "a.txt").write_text("a much longer text than the new one")
     os.chmod(desk.root / "a.txt", 0o640)
