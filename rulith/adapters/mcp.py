@@ -27,6 +27,7 @@ from rulith.adapters.places import VAULT, Place, check_members, place_of, unusab
 from rulith.adapters.sources import Source
 from rulith.adapters.territory import Territory
 from rulith.base.json_text import compact_json
+from rulith.base.paths import PATH_BYTES_MAX
 from rulith.wire.mcp_outbound import DATES, OWN_HEADERS, BadPeer, Offered, Told, judge_call
 
 TIMEOUT_MS, RESPONSE_BYTES = 30_000, 1_048_576   # at most, and where nobody says less
@@ -178,7 +179,7 @@ def _launch(source: Source, territory: Territory, ambient: Mapping[str, str]) ->
             raise unusable(source, f"env holds {name[:60]!r}; names of our own are not passed on")
     stated = source.secrets.get("cwd")
     cwd = os.path.realpath(os.path.join(territory.root, str(stated))) if stated else territory.root
-    for path in [cwd] * bool(stated) + [path for each in args if (path := _path_in(each))]:
+    for path in [cwd] * bool(stated) + [path for each in (*args, *env.values()) if (path := _path_in(each, cwd))]:
         replace(territory, writes=False).folder_of(replace(source, access=path))
     if not os.path.isdir(cwd):
         raise unusable(source, "its cwd is no folder")
@@ -190,10 +191,11 @@ def _launch(source: Source, territory: Territory, ambient: Mapping[str, str]) ->
     return Launch(argv, cwd, child_environment(ambient, passed=(), added=env))
 
 
-def _path_in(argument: str) -> str | None:
-    """The file or folder that an argument names outright, also behind `--option=`."""
-    path = argument.rpartition("=")[2] if argument.startswith("-") else argument
-    return path if os.path.isabs(path) and os.path.exists(path) else None
+def _path_in(word: str, cwd: str) -> str | None:
+    """The file or folder that an argument or a variable names from `cwd`, also behind `--option=`."""
+    name = word.rpartition("=")[2] if word.startswith("-") else word
+    path = os.path.join(cwd, name)
+    return path if name and len(name) <= PATH_BYTES_MAX and os.path.exists(path) else None
 
 
 def compile_tool(call: Call, territory: Territory, ambient: Mapping[str, str], outbound: Outbound) -> McpCall:

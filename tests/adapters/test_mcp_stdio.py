@@ -348,12 +348,16 @@ def test_a_server_that_cannot_be_started_as_it_is_described_is_refused_by_member
 def test_a_server_may_not_be_pointed_at_the_home(desk, tmp_path, place):
     """The design, §7: an MCP path that contains, equals or lies in the home is refused."""
     (tmp_path / "home" / "gateway").mkdir()
-    folder = str(tmp_path / place)
-    for vault in ({"cwd": folder}, {"args": [FAR, folder]}, {"args": [FAR, f"--root={folder}"]}):
+    folder, near = str(tmp_path / place), os.path.relpath(tmp_path / place, desk.root)
+    (desk.root / "link").symlink_to(folder)
+    for vault in ({"cwd": folder}, {"cwd": near}, {"args": [FAR, folder]}, {"args": [FAR, near]}, {"args": [FAR, f"--root={folder}"]},
+                  {"args": [FAR, f"--root={near}"]}, {"args": ["link"]}, {"env": {"ROOT": folder}}, {"env": {"ROOT": near}}):
         desk.vault = vault
         with pytest.raises(Refused) as caught:
             desk.compile(desk.source(), "rows")
         assert caught.value.code == "source_root_refused"
+    desk.vault = {"args": [FAR, "-y", "runtime", "@scope/server", "x" * 9_000, ""], "env": {"WORDS": "plain"}}
+    desk.compile(desk.source(), "rows")
 
 
 def test_another_type_of_source_is_refused(desk):
