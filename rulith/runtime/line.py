@@ -24,7 +24,7 @@ READ_TRIES = 3
 
 
 class BoardLine:
-    """Open it once, call in series, close it.
+    """Open it once, call, close it. Calls are served in the order they come, each with its whole wait.
 
     book      the Cases of the conversation that is served now
     foreign   roots of other conversations: one session has one focus, and theirs is not this one's
@@ -40,6 +40,7 @@ class BoardLine:
         self._sleep = sleep
         self._poll_s = poll_s
         self._wait_s = reach.wait_s
+        self._turn = asyncio.Lock()           # whoever waits for a held call keeps the line
         store = StoreWatch(reach.url, STORE_WAIT_S, clock=clock, log=log, tell=lambda text: emit("error", message=text))
         self._held = HeldCalls(self.session, Pace(reach.wait_s, poll_s), clock=clock, sleep=sleep, on_wait=self._tell_wait,
                                store=store)
@@ -55,7 +56,8 @@ class BoardLine:
     async def call(self, tool: str, arguments: dict, *, call_id: str = "") -> Answer:
         """One call, its answer waited for as long as waiting helps. Raises like BoardSession.call."""
         self._emit("tool-call", callId=call_id, cmd=tool, input=shown(arguments))
-        answer = await self._held.call(tool, arguments)
+        async with self._turn:
+            answer = await self._held.call(tool, arguments)
         coded = {"code": answer.code} if answer.code else {}
         self._emit("tool-result", callId=call_id, cmd=tool, **coded, accepted=answer.kind is Kind.ACCEPTED,
                    held=answer.kind is Kind.HELD, notExecuted=answer.kind in (Kind.NOT_EXECUTED, Kind.UNSENT),
@@ -99,15 +101,17 @@ class BoardLine:
 
     async def wait_until_free(self) -> StateRow | None:
         """Wait while an operation of an earlier run is still running; what still stands in the way, or None."""
-        return await self._held.wait_until_free()
+        async with self._turn:
+            return await self._held.wait_until_free()
 
     async def acknowledge(self) -> None:
         """One ping, when the last thing on this session delivered an outcome."""
-        if self.session.owes_acknowledgement:
-            try:
-                await self.session.ping()
-            except LookupError:
-                return               # it was a request, and that is what acknowledges
+        async with self._turn:
+            if self.session.owes_acknowledgement:
+                try:
+                    await self.session.ping()
+                except LookupError:
+                    return               # it was a request, and that is what acknowledges
 
     def _tell_wait(self, tool: str, label: str, answer: Answer | None) -> None:
         """Say that a call is held: by its answer, or before there is one."""

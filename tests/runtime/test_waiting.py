@@ -5,6 +5,7 @@ Source  the MCP surface, "Waiting for a held call", steps 1 to 10.
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -329,3 +330,21 @@ def test_an_operation_that_was_listed_before_the_first_call_is_not_ones_own(line
 
     answer = in_loop(whole())
     assert answer.kind is Kind.HELD and answer.state == "running" and answer.own is None
+
+
+def test_calls_that_come_together_are_sent_one_after_the_other_each_with_its_whole_wait(line_to, in_loop):
+    """The whole Agent waits for a held call; no other conversation is served meanwhile."""
+    script = Script(Held((7,), running()), [read(row("done", **recorded())), read()], [state("running"), state("running"), state("done")])
+
+    def before(gateway):
+        gateway.state_form = lambda: script.state_form() if gateway.calls else []
+
+    async def whole():
+        async with line_to(script, before=before) as (gateway, line):
+            answers = await asyncio.gather(line.call("ApplyAction", {"action": "demo.ship"}), line.call("QueryBoard", {"limit": 1}))
+            return answers, gateway
+
+    (held, second), gateway = in_loop(whole())
+    assert held.kind is Kind.ACCEPTED and second.kind is Kind.ACCEPTED
+    assert [(call.tool, call.arguments) for call in gateway.calls] == [
+        ("ApplyAction", {"action": "demo.ship"}), ("QueryBoard", {}), ("QueryBoard", {"limit": 1})]
