@@ -149,10 +149,19 @@ class Manifest(Family):
         shipped = json.loads((ROOT / "examples" / "verified-calculation" / "worker-tools.json").read_text("utf-8"))
         more = {"format": "rulith-worker-tools/1", "tools": {
             "a.b@1": {"adapter": "run", "sourceTypes": ["file", "database"], "entry": "x.py", "kind": "write", "completion": {"kind": "exit", "timeoutMs": 5}, "params": {"p": "string"}},
-            "a.sql@2": {"adapter": "sql", "sourceTypes": ["database"], "entry": "SELECT :x", "params": {"x": "number"}, "fence": {"readOnly": True}},
-            "a.http@3": {"adapter": "http", "sourceTypes": ["http"], "entry": "GET /x/{id}", "params": {"id": "string"}, "fence": {"methods": ["GET"]}, "handles": {"evidence": ["x"]}}}}
-        self._documents = [shipped, more]
-        self._rows = [tool.descriptor() for tool in read_manifest(json.dumps(shipped)).values()]
+            "a.sql@2": {"adapter": "sql", "sourceTypes": ["database"], "entry": "SELECT :x", "params": {"x": "number"}, "fence": {"readOnly": True}}}}
+        returns = [{"predicate": "a.row", "args": {"id": "$id"}}]
+        done = {"stage": "terminal", "statuses": [200, 201], "json": {"field": "state", "equals": "stored"}}
+        far = {"format": "rulith-worker-tools/1", "tools": {
+            "a.read@1": {"adapter": "http", "sourceTypes": ["http"], "kind": "read", "entry": "x/{id}?all=yes", "params": {"id": "string", "n": "number?"}, "returns": returns},
+            "a.write@1": {"adapter": "http", "sourceTypes": ["http"], "entry": "/x", "params": {"id": "json"}, "fence": {"method": "POST", "timeoutMs": 500, "completion": done}},
+            "a.note@1": {"adapter": "http", "sourceTypes": ["http"], "entry": "n/{id}", "params": {"id": "string", "body": "string"}, "fence": {"textWrite": {"target": "id", "text": "body"}}},
+            "a.rows@1": {"adapter": "db-query", "sourceTypes": ["db"], "entry": "/* a */ SELECT id, '{b}' FROM t WHERE id = {id} AND n > {n}; -- end", "params": {"id": "string", "n": "number"}},
+            "a.put@1": {"adapter": "db-exec-fenced", "sourceTypes": ["db"], "entry": "INSERT INTO t VALUES ({id}) RETURNING id", "params": {"id": "string"}, "returns": returns},
+            "a.far@1": {"adapter": "mcp", "sourceTypes": ["mcp"], "entry": "act", "params": {"id": "json?"}, "fence": {"maxResponseBytes": 9}, "handles": {"evidence": ["x"]}}}}
+        assert len(read_manifest(json.dumps(far))) == 6
+        self._documents = [shipped, more, far]
+        self._rows = [tool.descriptor() for file in (shipped, far) for tool in read_manifest(json.dumps(file)).values()]
 
     def make(self, rng: random.Random) -> bytes:
         return spelt(rng, mutated(rng, self._rows if rng.random() < 0.3 else pick(rng, self._documents)))
