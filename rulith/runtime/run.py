@@ -126,7 +126,7 @@ class AgentRun:
         if settings.lock_path:
             self._lock = take_agent_lock(settings.lock_path)
         reach = Reach(settings.url, settings.token, settings.call_timeout_s, settings.wait_s,
-                      settings.resume_attempts, settings.resume_backoff_s)
+                      settings.resume_attempts, settings.resume_backoff_s, settings.custodian)
         self._line = BoardLine(self._http, reach, clock=self._clock, emit=self._emit, log=self._told.log,
                                poll_s=settings.poll_s, sleep=self._sleep)
         if driver == MODEL:

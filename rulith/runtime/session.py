@@ -23,6 +23,7 @@ from rulith.base.errors import Mismatch, Refused
 from rulith.base.ids import mint_uuid
 from rulith.net.client import ClientStream, HttpClient, NetFailed
 from rulith.runtime.answers import Answer, Unreadable, lost, read_answer, read_meta, unobserved, unsent
+from rulith.runtime.deliveries import Custodian, delivered
 from rulith.runtime.strip import Entry, Key, StateRow, read_state_form
 from rulith.runtime.surface import Tool, check_initialize, check_tools, credential_words, flat, version_words
 from rulith.wire import jsonrpc, mcp_client
@@ -46,6 +47,7 @@ class Reach:
     wait_s: float = 600.0         # in all
     resume_attempts: int = 2      # GETs for the rest of one cut stream
     resume_backoff_s: float = 0.25    # before the second one, and as much more before each later one
+    custodian: Custodian | None = None    # who keeps content on this machine
 
     @property
     def endpoint(self) -> str:
@@ -161,7 +163,7 @@ class BoardSession:
         self.owes_acknowledgement = answer.delivers
         if answer.operations:
             self.last_strip = answer.operations
-        return answer
+        return await delivered(self._http, self._reach.custodian, verdict.result, answer) if tool == "ReadArtifact" else answer
 
     async def ping(self) -> list[StateRow] | None:
         """The operations in their state form, or None when they could not be had.
@@ -233,6 +235,8 @@ class BoardSession:
                              cursor=self._cursor)
         patience = _Patience(self._clock, timeout_s, wait_s, slow)
         headers = mcp_client.post_headers(self._reach.token, self._session_id)
+        if self._reach.custodian is not None and message.get("method") == "tools/call":
+            headers |= self._reach.custodian.headers()
         verdict = await self._read(reader, patience, "POST", headers, jsonrpc.encode(message), timeout_s)
         for attempt in range(self._reach.resume_attempts):
             if not isinstance(verdict, Lost) or verdict.code != "response_lost" or not reader.can_resume:

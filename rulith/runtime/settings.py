@@ -20,6 +20,7 @@ from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.dialects.endpoint import ANTHROPIC, Endpoint, endpoint_of
 from rulith.runtime.budget import Caps, read_caps
+from rulith.runtime.deliveries import Custodian
 from rulith.runtime.options import Options, check_case_type, read_business_key
 
 DEFAULT_GATEWAY = "http://127.0.0.1:7781"
@@ -89,6 +90,7 @@ class Settings:
     budget: BudgetSettings | None = None
     shadow: ModelSettings | None = None
     quirks_path: str = ""        # where it is remembered what model services want
+    custodian: Custodian | None = None
 
 
 def read_settings(env: Mapping[str, str], options: Options, *, default_url: str, warn: Warn) -> Settings:
@@ -127,7 +129,23 @@ def read_settings(env: Mapping[str, str], options: Options, *, default_url: str,
         budget=_budget(env, options),
         shadow=read_shadow(env, model) if options.shadow else None,
         quirks_path=env.get("RULITH_MODEL_QUIRKS_FILE", "").strip() or _of_profile(env, QUIRKS_FILE),
+        custodian=_custodian(env),
     )
+
+
+def _custodian(env: Mapping[str, str]) -> Custodian | None:
+    """Who keeps content on this machine; all three settings name one. Raises Refused setting_refused."""
+    url, key, connection = (env.get(f"RULITH_MATERIALS_DELIVER_{name}", "").strip() for name in ("URL", "KEY", "CONNECTION"))
+    if not (url and key and connection):
+        return None
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        host = None
+    if host not in _LOOPBACK:
+        raise Refused("setting_refused", name="RULITH_MATERIALS_DELIVER_URL", value=url[:200], problem="it is not on this machine")
+    model = env.get("RULITH_MODEL_URL", "").strip() or (DEFAULT_MODEL_URL if env.get("RULITH_MODEL", "").strip() else "")
+    return Custodian(url, key, connection, model)
 
 
 def _of_profile(env: Mapping[str, str], name: str) -> str:

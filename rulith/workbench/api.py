@@ -50,7 +50,7 @@ class Api:
         self.bench = bench
         self.gate = gate
         self.pages = pages
-        self.deliveries = materials.Deliveries()
+        self.deliveries = materials.Deliveries(bench.materials_key)
         bench.takes_read = self.deliveries.heard
         self._gets: dict[str, Route] = {"state": self._board, "demo": self._demo, "activity": self._activity,
                                         "materials": lambda request, instance: materials.listed(bench, instance)}

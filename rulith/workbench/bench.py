@@ -17,6 +17,7 @@ from typing import Protocol
 from rulith import VERSION
 from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Refused
+from rulith.base.ids import mint
 from rulith.disk.home import Home
 from rulith.disk.materials import worker_materials
 from rulith.disk.profiles import Profile, device_secrets, list_profiles, role_env, worker_secrets
@@ -56,6 +57,7 @@ class Workbench:
         self.setup_code: str | None = None
         self.started_at = stamp(clock.wall_s())
         self.url = ""
+        self.materials_key = mint("", 64)        # opens reads of kept material to the Agents of this run
         self.takes_read: Callable[[Event], bool] = lambda event: False      # set by the API: answers to reads of kept material
         self.spawn = spawn
         self._environ = environ
@@ -230,6 +232,13 @@ class Workbench:
                "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work",
                **{name: secrets[name] for name in ("RULITH_CONNECTION", "RULITH_CONNECTION_KEY") if name in secrets}}
         return await self.spawn("worker", env=env, args=[], log_path=self.home.logs / f"worker-{profile.id}.log", on_event=on_event)
+
+    def materials_env(self, profile: Profile) -> dict[str, str]:
+        """How an Agent of this profile reads what its Worker keeps on this machine; nothing before there is a store."""
+        if not worker_materials(profile):
+            return {}
+        return {"RULITH_MATERIALS_DELIVER_URL": f"{self.url}/i/{profile.id}/materials/deliver", "RULITH_MATERIALS_DELIVER_KEY": self.materials_key,
+                "RULITH_MATERIALS_DELIVER_CONNECTION": profile.connection_id}
 
     def _worker_event(self, instance_id: str, event: Event) -> None:
         if self.takes_read(event):

@@ -101,8 +101,8 @@ async def attach(instance: Instance, given: Mapping[str, object]) -> dict:
 class Deliveries:
     """Local reads under way. `key` is this run's; Agents that this workbench starts are told it."""
 
-    def __init__(self) -> None:
-        self.key = mint("", 64)
+    def __init__(self, key: str) -> None:
+        self.key = key
         self._waiting: dict[str, asyncio.Future] = {}
 
     def check_key(self, request: Request) -> None:
