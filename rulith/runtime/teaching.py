@@ -25,7 +25,7 @@ class Lessons:
 
     def __init__(self) -> None:
         self._shown: dict[tuple[str, str], str] = {}         # (what, name) -> how it stood when the model last saw it
-        self._facts: dict[str, frozenset[str]] = {}          # by the read that listed them all
+        self._listed: dict[str, tuple[frozenset[str], bool]] = {}    # by what was asked: the facts it listed, and whether it was cut
         self._refused: dict[str, tuple[str, int]] = {}       # a call of this turn -> why, and how often in a row
 
     def begin_turn(self) -> None:
@@ -34,7 +34,7 @@ class Lessons:
     def forget(self) -> None:
         """The transcript is gone, and with it what was shown."""
         self._shown.clear()
-        self._facts.clear()
+        self._listed.clear()
 
     # what changed
 
@@ -43,40 +43,41 @@ class Lessons:
         view = answer.view
         if not view:
             return []
-        is_first = not self._shown
-        lines = [line for what, name, now in _standing(view) if (line := self._line(what, name, now))]
-        lines += self._gone(view, answer, arguments)
-        if is_first:
-            return []
+        standing = list(_standing(view))
+        shows_more = any((what, name) not in self._shown for what, name, _ in standing)
+        new, gone = self._moved_facts(view, answer, arguments)
+        lines = [line for what, name, now in standing if (line := self._line(what, name, now, name in new))]
+        lines += [f"gone: {self._shown.pop(('fact', name), name)}" for name in sorted(gone)]
         if not lines:
-            return [NOTHING]
+            return [] if shows_more else [NOTHING]
         kept = [flat(line, CHANGE_CHARS_MAX) for line in lines[:CHANGE_LINES_MAX]]
         return kept + ([f"… and {len(lines) - len(kept)} more."] if len(lines) > len(kept) else [])
 
-    def _line(self, what: str, name: str, now: str) -> str:
+    def _line(self, what: str, name: str, now: str, is_new: bool) -> str:
+        """What is told of one thing; nothing of one that is shown for the first time, unless it is known to be new."""
         before = self._shown.pop((what, name), None)
         self._shown[what, name] = now                        # the newest last: the oldest goes first
         if len(self._shown) > SHOWN_FACTS_MAX:
             del self._shown[next(iter(self._shown))]
-        if before == now:
+        if before == now or (before is None and not is_new):
             return ""
         if what == "fact":
             return f"new: {now}" if before is None else f"now: {now}"
-        if before is None and what in ("action", "certified"):
-            return ""                                        # of a Case that was opened just now: the view itself is the news
         return f"{what} {now}" if what == "goal" else f"{name} {now}" if what == "certified" else f"{what} {name}: {now}"
 
-    def _gone(self, view: dict, answer: Answer, arguments: dict) -> list[str]:
-        """Facts that an equal, uncut read listed and this one does not."""
-        if answer.tool != "QueryBoard" or answer.kind is not Kind.ACCEPTED or "nodes" not in view or view.get("truncated"):
-            return []
-        read, now = compact(sorted(arguments.items(), key=str)), frozenset(name for what, name, _ in _standing(view) if what == "fact")
-        before = self._facts.pop(read, frozenset())
-        self._facts[read] = now
-        if len(self._facts) > CHANGE_LINES_MAX:
-            del self._facts[next(iter(self._facts))]
-        gone = [self._shown.pop(("fact", name), name) for name in sorted(before - now)]
-        return [f"gone: {text}" for text in gone]
+    def _moved_facts(self, view: dict, answer: Answer, arguments: dict) -> tuple[frozenset[str], frozenset[str]]:
+        """Facts that came and that went since the same was asked before; only an uncut list tells what it does not hold."""
+        if "nodes" not in view:
+            return frozenset(), frozenset()
+        roots = sorted(str(row.get("root")) for row in _rows(view.get("roots")))
+        asked = compact(["QueryBoard", arguments] if answer.tool == "QueryBoard" else ["a write", roots])
+        is_cut = bool(view.get("truncated"))
+        now = frozenset(name for what, name, _ in _standing(view) if what == "fact")
+        before, was_cut = self._listed.pop(asked, (now, True))
+        self._listed[asked] = now, is_cut
+        if len(self._listed) > CHANGE_LINES_MAX:
+            del self._listed[next(iter(self._listed))]
+        return (frozenset() if was_cut else now - before), (frozenset() if is_cut else before - now)
 
     # going in circles
 

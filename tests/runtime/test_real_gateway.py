@@ -8,6 +8,7 @@ a held call", "Several conversations on one session".
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 
 import pytest
@@ -20,6 +21,7 @@ from rulith.runtime.answers import Kind
 from rulith.runtime.calls import CallServer, Pins
 from rulith.runtime.line import BoardLine
 from rulith.runtime.session import Reach
+from rulith.runtime.teaching import NOTHING
 from rulith.runtime.unread import OutcomeBook
 from tests.conformance.with_token import Way
 from tests.gateway.conftest import action_call, facts_for, play  # noqa: F401  a fixture
@@ -242,5 +244,20 @@ def test_a_ping_after_the_model_s_reply_acknowledges_what_it_was_given(tell):
             assert operations(world).operation(1).acknowledged_at
         async with connect() as line:
             assert (await line.call("OpenCase", OPEN)).kind is Kind.ACCEPTED
+
+    tell(story)
+
+
+def test_a_model_is_told_what_its_write_changed_and_that_a_second_one_changed_nothing(tell):
+    async def story(world, way, connect):
+        async with connect() as line:
+            server = CallServer(line, Pins(), OutcomeBook().conversation("a"), emit=lambda *a, **k: None)
+
+            async def changes(tool: str, arguments: dict) -> list[str] | None:
+                return json.loads((await server.serve([ProposedCall("c", tool, arguments)])).results[0].text).get("changes")
+
+            assert await changes("OpenCase", OPEN) is None
+            assert await changes("ApplyBatch", NOTE) == ["new: note(x=1) [asserted]"]
+            assert await changes("ApplyBatch", NOTE) == [NOTHING]
 
     tell(story)
