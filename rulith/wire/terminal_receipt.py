@@ -171,7 +171,8 @@ class _Check(Verdict):
         for where, shown in ((place, operation), (f"{place}.dispatch", given)):
             self.same(where, shown, {"requestDigest": bound["requestDigest"]})
         if command["kind"] == "record_receipt":
-            bound["resultDigest"] = result_digest(ok=ok, result=command.get("result"), reason=command.get("reason"), facts=command["facts"], artifacts=command.get("artifacts", ()))
+            bound["resultDigest"] = result_digest(ok=ok, result=command.get("result"), reason=command.get("reason"), facts=command["facts"],
+                                                  artifacts=command.get("artifacts", ()))
             self.same(f"the row of {place}", command, bound)
             self.same(f"{place}.identity", operation["identity"], {
                 **bound, "outcome": "succeeded" if ok else "failed", "connectionId": plan["connectionId"], "adapterDigest": grant.adapterDigest})
@@ -204,12 +205,14 @@ class _Check(Verdict):
 
     def facts(self) -> None:
         """Who stated each base fact: the gateway of this Case, or a row; what only bears on an absence may be of other work."""
-        told = [each for row, command in self.commands for each in stated_by(row, command)]
+        told: dict[tuple, list] = {}
+        for fact, tier, how in (each for row, command in self.commands for each in stated_by(row, command)):
+            told.setdefault(fact, []).append((tier, how))
         acts = [(row["at"], each.get("action")) for row, command in self.commands for each in (command, *command.get("operations", ()))]
         for node, beside in [*((node, False) for node in self.doc["facts"]), *((node, True) for node in self.doc["world"]["facts"])]:
             fact, by, kind = fact_of(node), node["by"], node["by"]["kind"]
             good = beside or ((by["at"], by["action"]) in acts if kind == "action" and "ordinal" not in by else
-                              any((fact, node["tier"]) == (which, tier) and {**by, **how} == by for which, tier, how in told))
+                              any(node["tier"] == tier and {**by, **how} == by for tier, how in told.get(fact, ())))
             if kind == "law":
                 good = fact in self.words or (fact[0] in BOARD_WORDS and self.doc["case"]["root"] not in dict(fact[2]).values())
             if kind != "rule":
