@@ -165,6 +165,8 @@ class Client:
     def turn(self, number: int) -> None:
         """One task, and its end. Conversations are archived in time, or the history would be full."""
         key = f"conversation-{number // 100}"
+        if number and number % 100 == 0:
+            self._ask("POST", "/conversation/archive", {"sessionKey": f"conversation-{number // 100 - 1}", "archived": True})
         status, receipt = self._ask("POST", "/task", {"text": f"What is there to do, for the {number}th time?", "sessionKey": key})
         if status != 202:
             raise RuntimeError(f"task {number}: HTTP {status}: {receipt.get('teaching')}")

@@ -148,7 +148,7 @@ class Service:
         self._check_destination(task, key)
         if len(self._queue) >= TASKS_QUEUED_MAX:
             raise Refused("queue_full", tasks=TASKS_QUEUED_MAX)
-        if key not in self._slots and not self._has_room():
+        if not self._has_room(key):
             raise Refused("slots_busy", slots=self._limits.slots_max)
         at = stamp(self._clock.wall_s())
         record = {"id": mint("turn_", 32), "text": task.text[:SHOWN_TASK_CHARS_MAX], "at": at, "startedAt": None, "endedAt": None, "note": "",
@@ -271,18 +271,23 @@ class Service:
         self._keep(job, state=RUNNING, startedAt=job.record["startedAt"])
         slot = self._slot_for(job.session_key)
         self.emit("task-start", text=job.record["text"])
-        self._turn = asyncio.ensure_future(self._serve(slot, job))
+        self._turn = turn = asyncio.ensure_future(self._serve(slot, job))
+        stopped: asyncio.CancelledError | None = None
         try:
-            outcome, note = await self._turn
-        except asyncio.CancelledError:
-            outcome, note = "user-stopped", "The turn was stopped."
-        finally:
-            self._turn = None
+            await asyncio.wait([turn])
+        except asyncio.CancelledError as stop:       # not the turn is to end, but this service
+            stopped = stop
+            self.end()
+            await asyncio.wait([turn])
+        self._turn = None
+        outcome, note = ("user-stopped", "The turn was stopped.") if turn.cancelled() else turn.result()
         if self._ended and outcome == "user-stopped":
             outcome, note = "interrupted", "The Agent ended before this turn did. It is not run again."
         self._describe_cases(slot, job)
         self._finish(job, outcome, note)
         self._keep_unread()
+        if stopped is not None:
+            raise stopped
 
     async def _serve(self, slot: Slot, job: Job) -> tuple[str, str]:
         """The turn itself: its outcome and what to note of it."""
@@ -375,10 +380,9 @@ class Service:
     def _is_idle(self, key: str) -> bool:
         return all(job.session_key != key for job in self._unfinished())
 
-    def _has_room(self) -> bool:
-        """Whether one more conversation can have a slot, now or by another giving way."""
-        waiting = {job.session_key for job in self._unfinished()}
-        return len(waiting | {key for key in self._slots if not self._is_idle(key)}) < self._limits.slots_max
+    def _has_room(self, key: str) -> bool:
+        """Whether all conversations with work, this one among them, have a slot each; idle ones give way."""
+        return len({key, *(job.session_key for job in self._unfinished())}) <= self._limits.slots_max
 
     def _detach(self, slot: Slot, event: str) -> None:
         """Let a conversation go; what it had in focus is written down and otherwise left alone."""
