@@ -25,6 +25,7 @@ from rulith.board.views import View
 from rulith.gateway.artifacts import ArtifactDesk
 from rulith.gateway.authority import AgentState, Authority
 from rulith.gateway.receipts import TerminalReceipts
+from rulith.gateway.tool_paths import check_path
 from rulith.wire.contract import wire_code
 from rulith.wire.jsonrpc import Written, encode_text
 from rulith.wire.mcp_server import SURFACE, Call, Session
@@ -340,6 +341,8 @@ class ToolCalls:
         try:
             plan = state.board.plan_action(action, args, target, self.authority.policy(session.agent_id), focus=focus,
                                            at=self.authority.at(session.agent_id))
+            if isinstance(plan, ExternalPlan):
+                check_path(plan)
         except Refused as refusal:
             return await self._settle_at_once(session, call, "ApplyAction", arguments, None, admitted, refusal=refusal)
         if isinstance(plan, BoardPlan):

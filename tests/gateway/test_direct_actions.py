@@ -392,3 +392,22 @@ def test_rows_of_a_listing_lie_below_the_folder_that_was_asked_for(scene, tool_i
         assert body["told"]["accepted"] is lands and (lands or body["told"]["errorCode"] == "ingest_rejected"), body
 
     scene(story, tool)
+
+
+def test_a_path_that_no_worker_would_claim_is_refused_when_it_is_asked_for(scene):
+    """Left unclaimed it would hold its Agent up until a person withdraws it."""
+    tools = [BUILTINS[f"rulith.workspace.{name}@1"].descriptor() for name in ("read_text", "list")]
+
+    async def story(world, owner, host, worker):
+        for tool in tools:
+            await owner.lock(tool)
+        await owner.bind(scene.folder, "rulith.worker.text_file")
+        for path, said in (("../x", "climbs out"), ("/etc/passwd", "absolute"), ("ab:c", "stream"), ("con", "device name"), ("e\u0301", "composed"), ("", "names no file"), (".", "names no file")):
+            body = await host.call("ApplyAction", {"action": "rulith.workspace.read_text", "args": {"source": "folder", "path": path}})
+            assert body["errorCode"] == "invalid_params" and said in body["teaching"], body
+        assert await worker.rows() == []
+        text = {"source": "folder", "path": "a", "text": "x", "digest": "0"}
+        body = await done(host, worker, {"action": "rulith.workspace.read_text", "args": {"source": "folder", "path": "a"}}, [{"predicate": "rulith.worker.text_file", "args": text}])
+        assert body["accepted"] and body["told"]["accepted"]
+
+    scene(story, *tools, pollHoldMs=100)
