@@ -30,7 +30,7 @@ from rulith.base.limits import (
     POOL_LINKS_MAX,
     REQUEST_TIMEOUT_S,
 )
-from rulith.net.link import Link, LinkFailed, open_link
+from rulith.net.link import Link, LinkFailed, open_link, within
 from rulith.net.messages import HeaderRows, Headers, wire_rows
 from rulith.net.proxies import Proxy, proxy_for
 from rulith.net.tls import client_context
@@ -276,7 +276,7 @@ class HttpClient:
             else:
                 link = await open_link(origin.proxy.host, origin.proxy.port, timeout_s=timeout_s)
                 if context is not None:
-                    await asyncio.wait_for(_tunnel(link, origin, context), timeout_s)
+                    await within(timeout_s, _tunnel(link, origin, context))
         except LinkFailed as failed:
             raise NetFailed(failed.cause, failed.detail, sent=False) from None
         except asyncio.TimeoutError:

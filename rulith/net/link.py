@@ -11,9 +11,12 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import TypeVar
 
 from rulith.base.limits import CONNECT_TIMEOUT_S, LINK_BUFFER_BYTES_MAX
+
+T = TypeVar("T")
 
 
 class LinkFailed(Exception):
@@ -166,24 +169,33 @@ async def open_link(host: str, port: int, *, tls: ssl.SSLContext | None = None, 
     timeout_s       for the whole of it: resolution, connection, TLS
     Raises LinkFailed. Nothing has been sent to anybody but a TLS greeting when it does.
     """
-    opening = asyncio.ensure_future(_open(host, port, tls, allow_address))
     try:
-        await asyncio.wait([opening], timeout=timeout_s)      # not wait_for: before 3.12 it may forget a cancellation
-    except asyncio.CancelledError:
-        opening.cancel()
-        opening.add_done_callback(_unwanted)
+        return await within(timeout_s, _open(host, port, tls, allow_address))
+    except asyncio.TimeoutError:
+        raise LinkFailed("connect", f"no connection to {host} port {port} within {timeout_s:g} s") from None
+
+
+async def within(timeout_s: float, work: Coroutine[object, object, T]) -> T:
+    """What `work` comes to. Raises asyncio.TimeoutError.
+
+    Not `asyncio.wait_for`: before Python 3.12 that forgets a cancellation which comes together with the result.
+    """
+    doing = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait([doing], timeout=timeout_s)
+        if doing.done():
+            return doing.result()
+        raise asyncio.TimeoutError
+    except (asyncio.CancelledError, asyncio.TimeoutError):
+        doing.cancel()
+        doing.add_done_callback(_unwanted)
         raise
-    if opening.done():
-        return opening.result()
-    opening.cancel()
-    opening.add_done_callback(_unwanted)
-    raise LinkFailed("connect", f"no connection to {host} port {port} within {timeout_s:g} s")
 
 
-def _unwanted(opening: asyncio.Future[Link]) -> None:
-    """Nobody waits for this link any more."""
-    if not opening.cancelled() and opening.exception() is None:
-        opening.result().abort()
+def _unwanted(doing: asyncio.Future[object]) -> None:
+    """Nobody waits for it any more."""
+    if not doing.cancelled() and doing.exception() is None and isinstance(doing.result(), Link):
+        doing.result().abort()
 
 
 async def _open(host: str, port: int, tls: ssl.SSLContext | None, allow_address: Callable[[str], bool] | None) -> Link:

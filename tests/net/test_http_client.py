@@ -10,6 +10,7 @@ import pytest
 from rulith.base.clock import ManualClock
 from rulith.base.errors import Refused
 from rulith.net.client import HttpClient, NetFailed
+from rulith.net.link import Link, within
 from rulith.net.server import HttpLimits, Request, Response, StreamResponse, serve, text_response
 
 BOUND_S = 20.0
@@ -315,4 +316,59 @@ def test_an_address_check_is_asked_for_what_is_connected_to() -> None:
         assert (await allowing.request("GET", url)).status == 200
         await allowing.close()
         await server.close()
+    run(scenario)
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_wait_is_ended_though_its_result_comes_in_the_same_moment(turns):
+    """Past bug: before Python 3.12 `asyncio.wait_for` forgot such a cancellation."""
+    async def scenario() -> None:
+        comes = asyncio.get_running_loop().create_future()
+
+        async def work() -> int:
+            return await comes
+
+        async def whole() -> None:
+            await within(5.0, work())
+            await asyncio.Event().wait()
+
+        waiting = asyncio.ensure_future(whole())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        comes.set_result(1)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(waiting, 2)
+
+    run(scenario)
+
+
+def test_a_link_that_opens_when_nobody_waits_any_more_is_closed():
+    async def scenario() -> None:
+        opened = asyncio.get_running_loop().create_future()
+        aborted = asyncio.Event()
+
+        class Late(Link):
+            def abort(self) -> None:
+                aborted.set()
+
+        async def opening() -> Link:
+            return await asyncio.shield(opened)
+
+        with pytest.raises(asyncio.TimeoutError):
+            await within(0.0, opening())
+        waiting = asyncio.ensure_future(within(5.0, opening()))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        opened.set_result(Late())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        waiting.cancel()
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            await asyncio.wait_for(aborted.wait(), 2)
+
     run(scenario)
