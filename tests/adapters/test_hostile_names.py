@@ -6,7 +6,9 @@ Duty: the Worker hop, "Built-in Tools", Refused; design §7. The corpus is tests
 
 import asyncio
 import json
+import ntpath
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -53,6 +55,28 @@ def test_a_hostile_path_is_refused_with_its_reason(path, why):
 def test_a_plain_path_is_taken_whatever_its_script(path):
     names = relative_components(path, where="Source 'docs'")
     assert names and not {"", ".", ".."} & set(names)
+
+
+PIECES = ["a", ".", "..", "/", "//", "\\", ":", " ", "\0", "\u00e9", "e\u0301", "\u200c", "\u200d", "con", "NUL", "~", "?", "\ud800", "\u202e", "x" * 100, "\U0001f600", "-", "\n"]
+
+
+def test_what_is_taken_stays_below_and_is_taken_again_as_the_same(tmp_path):
+    """Whatever pieces a path is made of: refused, or a way down that any system reads alike."""
+    rng = random.Random(20261201)
+    taken = 0
+    for _ in range(20_000):
+        path = "".join(rng.choice(PIECES) for _ in range(rng.randrange(1, 7)))
+        try:
+            names = relative_components(path, where="Source 'docs'")
+        except Refused as refused:
+            assert refused.code == "path_refused"
+            continue
+        taken += 1
+        place = os.path.normpath(os.path.join(tmp_path, *names))
+        assert place == os.path.join(tmp_path, *names).rstrip("/") and not any(set(name) <= set(". ") for name in names)
+        assert relative_components("/".join(names), where="Source 'docs'") == names
+        assert all(ntpath.basename(name) == name and not ntpath.splitdrive(name)[0] for name in names)
+    assert 1_000 < taken < 19_000, "both ways came up"
 
 
 def test_every_tool_that_takes_a_path_refuses_each_before_a_claim(desk, tmp_path):
