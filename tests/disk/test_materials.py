@@ -11,7 +11,9 @@ import pytest
 from rulith.base.errors import Refused
 from rulith.base.limits import ATTACHMENTS_MAX, CHUNK_BYTES, KEPT_BYTES_MAX, MATERIAL_BYTES_MAX
 from rulith.disk import materials
-from rulith.disk.materials import Belonging, Materials, check_disclosure, fingerprint
+from rulith.disk.home import Home
+from rulith.disk.materials import Belonging, Materials, area_of, belonging_of, check_disclosure, fingerprint, worker_materials
+from rulith.disk.profiles import create_profile, write_role_env
 from rulith.disk.submissions import submit
 
 MINE = Belonging.of("/profile/local.json", "http://127.0.0.1:7781", "conn_1", "agent_1")
@@ -103,10 +105,25 @@ def test_a_store_that_is_not_as_it_was_is_refused(store, spoil, code):
     assert code_of(Materials.open, store.root, MINE) == code
 
 
-@pytest.mark.parametrize("part", ["profile", "owner", "agent"])
-def test_a_store_of_another_is_refused(store, part):
+@pytest.mark.parametrize("part, code", [("profile", "materials_store_profile_mismatch"), ("owner", "materials_store_owner_mismatch"), ("agent", "materials_store_agent_mismatch")])
+def test_a_store_of_another_is_refused(store, part, code):
     other = Belonging(**{**vars(MINE), part: "0" * 64})
-    assert code_of(Materials.open, store.root, other) == code_of(Materials.create, store.root, other, AT) == f"materials_store_{part}_mismatch"
+    assert code_of(Materials.open, store.root, other) == code_of(Materials.create, store.root, other, AT) == code
+
+
+def test_a_profile_that_is_linked_with_nobody_has_no_materials(tmp_path):
+    profile = create_profile(Home(tmp_path / "home").prepare(), "Mine")
+    assert code_of(belonging_of, profile) == "materials_owner_unidentified" and worker_materials(profile) == {}
+
+
+def test_the_worker_of_a_profile_is_told_of_its_store_once_there_is_one(tmp_path):
+    profile = create_profile(Home(tmp_path / "home").prepare(), "Mine", agent_id="agent_1", connection_id="conn_1")
+    write_role_env(profile, "agent", {"RULITH_MODEL_URL": "http://127.0.0.1:8080/v1"})
+    assert worker_materials(profile) == {}
+    Materials.create(area_of(profile), belonging_of(profile), AT)
+    told = worker_materials(profile)
+    assert told["RULITH_MATERIALS_ROOT"] == str(area_of(profile)) and told["RULITH_MATERIALS_MODEL_DESTINATION"] == "http://127.0.0.1:8080/v1"
+    assert (told["RULITH_MATERIALS_PROFILE"], told["RULITH_MATERIALS_OWNER"], told["RULITH_MATERIALS_AGENT_FINGERPRINT"]) == tuple(vars(belonging_of(profile)).values())
 
 
 @pytest.mark.parametrize("spoil, code", [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -325,6 +326,16 @@ def test_a_ticket_is_read_on_this_machine_under_the_rules_of_disclosure(shelf, d
         with pytest.raises(Refused) as caught:
             await read
         assert caught.value.code == code
+
+    play(story)
+
+
+def test_a_read_for_another_model_than_the_profiles_is_refused_before_the_ticket_is_used(shelf):
+    async def story(gateway):
+        custodian = gateway.custodian(replace(shelf, destination=HERE))
+        with pytest.raises(Refused) as caught:
+            await custodian.read_local("mlt_" + "a" * 43, "http://127.0.0.1:9999/v1")
+        assert caught.value.code == "material_destination_mismatch" and gateway.calls == []
 
     play(story)
 
