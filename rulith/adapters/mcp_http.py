@@ -91,8 +91,8 @@ class HttpLink:
         for _ in range(RESUMES_MAX):
             if found is not None:
                 return found
-            if self._cursor is None or self._session is None:
-                break
+            if self._cursor is None or self.date in (None, STATELESS):
+                break                            # nothing to go on from, or no date that has this
             found = await self._resume(awaited, budget)
         if found is None:
             raise Cut("its answer ended before it was whole")

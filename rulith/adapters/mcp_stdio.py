@@ -133,6 +133,8 @@ class StdioLink:
         except Cut as cut:
             self._problem = cut.detail
             self._line.clear()
+            if self._budget is None:
+                self.kill()                      # nobody would come to end it
         self._arrived.set()
 
     def _take_line(self, line: bytes) -> None:

@@ -70,6 +70,10 @@ def call(request, name, arguments):
         say({**answer, "result": text(json.dumps([pong, refusal]))})
     elif name == "env":
         say({**answer, "result": text(json.dumps({"env": dict(os.environ), "cwd": os.getcwd()}))})
+    elif name == "chatters":
+        say({**answer, "result": text("done")})
+        while True:
+            print("still here", flush=True)
     else:
         say({**answer, "result": {"content": [], "isError": SETTINGS.get("wrong", False)}})
 

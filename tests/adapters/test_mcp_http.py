@@ -230,6 +230,15 @@ def test_a_broken_stream_is_taken_up_where_it_broke_and_the_call_is_not_sent_aga
     assert play(server)[0] == [OK] and server.gets == 3 and server.messages.count("tools/call") == 1
 
 
+def test_a_stream_without_a_session_is_taken_up_too_and_never_in_the_date_without_streams_to_resume():
+    for date, gets in (("2025-11-25", 1), ("2026-07-28", 0)):
+        server = FarMcp(date, session=None, resume=lambda request, far: stream(
+            event({"jsonrpc": "2.0", "id": 4, "result": {"content": [{"type": "text", "text": "done"}]}})))
+        server.call = lambda request, message: cut_stream("id: e1\nretry: 1\ndata:\n\n")
+        (outcome,), _ = play(server)
+        assert server.gets == gets and (outcome == OK if gets else isinstance(outcome, Withheld))
+
+
 @pytest.mark.parametrize("said", [answer(405, b""), answer(404, b""), CUT, answer(200, b"{}")])
 def test_a_stream_that_cannot_be_taken_up_is_unknown(said):
     server = FarMcp(resume=lambda request, far: said)

@@ -279,6 +279,19 @@ def test_a_server_that_ended_between_calls_is_started_again(desk):
     assert isinstance(play(story()), Executed)
 
 
+@POSIX
+def test_a_server_that_writes_without_being_asked_is_ended_at_once(desk):
+    async def story():
+        async with closing(desk):
+            outcome = await desk.call(desk.source(tools=["chatters"]), "chatters")
+            child = desk.session().link._child
+            status = await child.exited
+            return outcome, status, await desk.call(desk.source(tools=["chatters", "rows"]), "rows")
+
+    outcome, status, after = play(story())
+    assert outcome.text == "done" and status == -signal.SIGKILL and isinstance(after, Executed)
+
+
 def test_a_command_that_cannot_be_started_is_a_failure_that_names_it(tmp_path):
     desk = Desk(tmp_path, command="no-such-program-here")
     outcome = once(desk, "rows")
