@@ -39,7 +39,7 @@ class Rows:
 
     def __init__(self, inline_bytes: int) -> None:
         self.rows: list[Mapping[str, object]] = []
-        self._left = inline_bytes // 4 - 2
+        self._left = inline_bytes // 4 - 1       # two brackets, and a comma fewer than rows
 
     def add(self, row: Mapping[str, object]) -> bool:
         """Whether there was room for it."""

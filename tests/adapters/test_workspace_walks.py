@@ -180,6 +180,17 @@ def test_matches_stop_at_a_quarter_of_the_budget(desk):
     assert found["truncated"] is True and len(json.dumps(found["matches"], separators=(",", ":"))) <= 2048
 
 
+def test_the_quarter_is_exact_to_the_byte(desk):
+    for name in ("a", "b", "c"):
+        desk.put(name, "x")
+    rows = desk.run("list").rows
+    size = len(json.dumps(rows, separators=(",", ":")))
+    whole = json.loads(desk.run("list", inline_bytes=4 * size).text)
+    cut = json.loads(desk.run("list", inline_bytes=4 * size - 1).text)
+    assert (len(whole["entries"]), whole["truncated"], len(cut["entries"]), cut["truncated"]) == (3, False, 2, True)
+    assert json.loads(desk.run("list", inline_bytes=1).text) == {"entries": [], "truncated": True}
+
+
 def test_five_hundred_files_are_opened_and_more_make_it_partial(desk):
     for number in range(500):
         desk.put(f"{number:03}", "x" if number == 499 else "")
