@@ -73,7 +73,7 @@ def call(request, name, arguments):
     elif name == "chatters":
         say({**answer, "result": text("done")})
         while True:
-            print("still here", flush=True)
+            print("still here " * 400, flush=True)
     else:
         say({**answer, "result": {"content": [], "isError": SETTINGS.get("wrong", False)}})
 
