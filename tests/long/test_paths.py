@@ -33,8 +33,8 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="th
 def clean(told: dict) -> None:
     assert not told["escapes"], told["escapes"][:3]
     assert not told["leftBehind"] and not told["handlesLeft"], told
-    outcomes = told["outcomes"]
-    assert all(outcomes[name].get("executed") and outcomes[name].get("failed") for name in outcomes), "both ways came up for every Tool"
+    assert all(each.get("executed") for each in told["outcomes"].values()), told["outcomes"]
+    assert any(each.get("failed") for each in told["outcomes"].values()), told["outcomes"]
 
 
 def test_a_short_race_lets_nothing_out(tmp_path: Path) -> None:
@@ -76,6 +76,7 @@ def test_a_hundred_thousand_swaps_let_nothing_out(tmp_path: Path, request: pytes
     print(json.dumps(record, indent=1))
     for world in worlds:
         clean(world)
+    assert all(each.get("failed") for each in record["outcomes"].values()), "both ways came up for every Tool"
     assert record["swaps"] >= asked and record["unfencedEscapes"], "the race was on: a reader without fences was led outside"
 
 
