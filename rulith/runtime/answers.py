@@ -46,6 +46,7 @@ class Answer:
     ordinal   the operation's number where progress named it; never shown to a model
     focused   the focus membership the answer reported, None where it reported none
     own       which strip entry is this call's, where waiting for it has found that out
+    before    the operations known when it was sent, where waiting for it has noted them
     has_strip whether it carried a strip of which every entry could be read
     """
 
@@ -58,6 +59,7 @@ class Answer:
     operations: tuple[Entry, ...] = field(default=(), repr=False)
     own: Key | None = None
     has_strip: bool = False
+    before: frozenset[Key] = field(default=frozenset(), repr=False)
 
     @property
     def text(self) -> str:

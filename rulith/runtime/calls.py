@@ -78,7 +78,7 @@ class CallServer:
                 return Served(results + rest, "stopped", "The turn was stopped.", tuple(codes))
             except Refused as refusal:
                 if refusal.code != "credential_rejected" and not refusal.facts.get("nothing_ran"):
-                    self._unread.interrupted(call.name, call.arguments or {}, self._line.session.known)
+                    self._unread.interrupted(call.name, call.arguments or {}, self._line.session.before)
                 raise
             except Mismatch as mismatch:
                 rest = [_local_code(later, "version_mismatch", "The gateway changed its contract; nothing was sent.")
@@ -112,9 +112,8 @@ class CallServer:
         held_back = await self._held_back(call)
         if held_back is not None:
             return self._answered_here(call, held_back, asked), True, ""
-        before = self._line.session.known
         answer = await self._line.call(call.name, arguments, call_id=call.id)
-        answer, showed_earlier = self._unread.take(answer, arguments, before)
+        answer, showed_earlier = self._unread.take(answer, arguments, answer.before)
         if call.name == "ApplyAction":
             _, row = applied(answer, arguments)
             self.steps.append(row)
@@ -170,7 +169,7 @@ class CallServer:
         return opened
 
     def _interrupted(self, call: ProposedCall) -> CallResult:
-        self._unread.interrupted(call.name, call.arguments or {}, self._line.session.known)
+        self._unread.interrupted(call.name, call.arguments or {}, self._line.session.before)
         return CallResult(call.id, call.name, compact({
             "errorCode": "turn_stopped",
             "teaching": "The person stopped the turn while this call was under way. It may or may not have run. Look for "

@@ -75,6 +75,7 @@ class BoardSession:
         self.owes_acknowledgement = False                       # an outcome was delivered and nothing requested since
         self.last_strip: tuple[Entry, ...] = ()                 # of the newest tool answer
         self._listed: frozenset[Key] = frozenset()              # by the newest state form
+        self.before: frozenset[Key] = frozenset()               # what was known when the newest call was sent
         self.store_trouble = ""                                 # the gateway's words, where its last answer says that it cannot commit
         self._http = http
         self._reach = reach
@@ -141,8 +142,10 @@ class BoardSession:
 
     async def call(self, tool: str, arguments: dict, *, slow: Callable[[], None] = lambda: None) -> Answer:
         """Call one tool once. `slow` is called when the gateway holds it for longer than one sign of life. Raises Mismatch, and Refused credential_rejected or connection_replaced."""
+        self.before = self.known
         if self._session_id is None and not await self.reopen():
             return _not_sent(tool, "there is no session with the gateway")
+        self.before = self.known              # a new session has just listed what an old one may have admitted
         request_id = mint_uuid()
         token = None if tool == "QueryBoard" else mcp_client.progress_token_of(request_id)
         message = mcp_client.call_tool(request_id, tool, arguments, progress_token=token)

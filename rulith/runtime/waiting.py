@@ -109,8 +109,9 @@ class HeldCalls:
 
     async def _call(self, tool: str, arguments: dict, *, again: bool = True) -> Answer:
         """The best answer to one call. `again`: an artifact whose reading was held or lost may be read anew, once."""
-        before, began_s = self._session.known, self._clock.monotonic_s()
+        began_s = self._clock.monotonic_s()
         answer = await self._session.call(tool, arguments, slow=lambda: self._on_wait(tool, _label(tool, arguments), None))
+        before = self._session.before
         own = None if answer.kind is not Kind.HELD else own_entry(tool, answer.operations, before)
         if own is not None:
             answer = replace(answer, own=own.key)
@@ -118,7 +119,7 @@ class HeldCalls:
             if own is not None and own.is_settled:
                 found = _from_entry(answer, own, answer.body, None)
             elif any(entry.has_result for entry in answer.operations) or answer.ordinal is None or not self._pace.wait_s:
-                return answer
+                found = answer
             else:
                 self._on_wait(tool, _label(tool, arguments), answer)
                 found = _with_withheld(await self._watch(answer, began_s), answer, before)
@@ -127,7 +128,9 @@ class HeldCalls:
             found = await self._watch(answer, began_s)
         else:
             found = answer
-        return await self._call(tool, arguments, again=False) if again and _is_read_anew(answer, found) else found
+        if again and _is_read_anew(answer, found):
+            return await self._call(tool, arguments, again=False)
+        return replace(found, before=before)
 
     async def wait_until_free(self) -> StateRow | None:
         """Wait while any operation of this Agent runs; the row that still does not settle, or None."""

@@ -348,3 +348,20 @@ def test_calls_that_come_together_are_sent_one_after_the_other_each_with_its_who
     assert held.kind is Kind.ACCEPTED and second.kind is Kind.ACCEPTED
     assert [(call.tool, call.arguments) for call in gateway.calls] == [
         ("ApplyAction", {"action": "demo.ship"}), ("QueryBoard", {}), ("QueryBoard", {"limit": 1})]
+
+
+def test_what_a_reopened_session_lists_is_older_than_the_call_that_follows(line_to, in_loop):
+    """Past bug: the call was sent after the session had listed them, and they were taken for news of it."""
+    lost_one = strip_row("ApplyAction", "done", label=LABEL, at=AT, **recorded())
+
+    async def whole():
+        async with line_to(lambda call: CUT) as (gateway, line):
+            gateway.initialize = Raw(503, b"later")
+            await line.call("ApplyAction", {"action": "demo.ship"})
+            gateway.initialize = None
+            gateway.state_form = lambda: [state_row(1, "ApplyAction", "done", label=LABEL, at=AT)]
+            second = await line.call("ApplyAction", {"action": "demo.ship"})
+            return second
+
+    second = in_loop(whole())
+    assert second.kind is Kind.LOST and second.before == {(lost_one["tool"], LABEL, AT)}
