@@ -177,7 +177,8 @@ def test_a_torn_copy_is_passed_over_for_the_last_good_one(air):
         await worker.round()
         assert len(worker.ran) == 1 and "dropbox_file_passed_over" in worker.codes()
         newest = worker.receipts_files()[-1]
-        (newest.parent / newest.name.replace("000000.", "000000.").replace(newest.name.split(".")[1], f"{99:016d}")).write_bytes(newest.read_bytes()[:100])
+        instance = newest.name.split(".")[0]
+        (newest.parent / f"{instance}.{99:016d}.receipts").write_bytes(newest.read_bytes()[:100])
         await turns(world)
         assert states(world) == [DONE]
         await ask(world, host, root, "write_output")     # numbered above whatever lies there
@@ -380,7 +381,7 @@ def test_a_call_that_may_not_start_any_more_is_reported_as_not_run(air, set_back
         worker.clock = ManualClock(now + 100)
         await ask(world, host, root)
         if set_back:                                         # it has seen the later time once; setting it back does not help
-            worker.open().run
+            worker.open()
             worker.journal.box.now_s(now + 100)
             worker.journal.keep_state(worker.journal.box)
             worker.close()

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
-import signal
 import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.product.every_gap import lay_out
-from tests.product.kept_home import WAIT_S, KeptHome, end
+from tests.product.kept_home import KeptHome
 
 JOB_S = 90.0
 
@@ -99,6 +97,3 @@ def carry_until_done(agent: subprocess.Popen, carrier: Carrier, scratch: Path, e
         each()
         time.sleep(0.2)
     return agent.returncode
-
-
-__all__ = ["AirGapped", "Carrier", "WAIT_S", "carry_until_done", "end", "shutil", "signal", "start_agent"]

@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.product.carried import AirGapped, Carrier, carry_until_done, end, start_agent
+from tests.product.carried import AirGapped, Carrier, carry_until_done, start_agent
 from tests.product.halting import log_of, make_halting
-from tests.product.kept_home import running_home
+from tests.product.kept_home import end, running_home
 
 AT_ONCE = 4                      # a trial mostly waits for the next look
 

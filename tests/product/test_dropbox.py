@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.product.carried import AirGapped, Carrier, carry_until_done, end, start_agent
-from tests.product.kept_home import running_home, wait
+from tests.product.carried import AirGapped, Carrier, carry_until_done, start_agent
+from tests.product.kept_home import end, running_home, wait
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tests' own processes")
 
