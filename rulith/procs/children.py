@@ -94,7 +94,7 @@ async def run_command(argv: Sequence[str], *, cwd: str | None = None, env: Mappi
         child.close_stdin()
     try:
         await asyncio.wait([child.exited, output.overflow, crowd], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-        crowded = crowd.done()
+        crowded = crowd.done() and not child.exited.done()
         timed_out = not child.exited.done() and not output.overflow.done() and not crowded
         await _end(child, brood, job)
     except asyncio.CancelledError:
