@@ -231,6 +231,14 @@ def _step(parent: int, name: str, flags: int, make: bool) -> int:
     return os.open(name, flags, dir_fd=parent)
 
 
+def _open_regular(parent: int, name: str, where: Sequence[str]) -> int:
+    """A file, looked at before it is opened: to open a device or a pipe may be to act. The opened one is looked at again."""
+    seen = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    if not stat.S_ISREG(seen.st_mode) and not stat.S_ISLNK(seen.st_mode):
+        raise refuse(f"{shown(where)} is not a regular file")
+    return os.open(name, _BASE | _NO_FOLLOW | _NO_WAIT, dir_fd=parent)
+
+
 def _flush(folder: int) -> None:
     """Have the names in this folder on the disk; it may be open for passing through only."""
     handle = os.open(".", _BASE | _DIRECTORY, dir_fd=folder)
@@ -256,7 +264,7 @@ def _walk(base: int, names: Sequence[str], where: Sequence[str], *, folder: bool
             if len(stack) > NAMES_MAX:
                 raise refuse(f"{shown(where)} passes more than {NAMES_MAX} folders")
             try:
-                stack.append(_step(stack[-1], name, _PASS if ahead or folder else _BASE | _NO_FOLLOW | _NO_WAIT, make))
+                stack.append(_step(stack[-1], name, _PASS, make) if ahead or folder else _open_regular(stack[-1], name, where))
                 continue
             except OSError as error:
                 # What is refused here as no folder, or as a link, may be a link.

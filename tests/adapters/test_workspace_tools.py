@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from rulith.adapters import beneath
 from rulith.adapters.beneath import open_file
 from rulith.adapters.hands import Hands
 from rulith.adapters.outcomes import Call, Executed, Failed
@@ -144,6 +145,22 @@ def test_a_pipe_and_a_device_are_no_files_and_hold_nothing_up(desk):
     assert "not a regular file" in desk.run("read_text", path="pipe").reason
     (desk.root / "sub").mkdir()
     assert "not a regular file" in desk.run("read_text", path="sub").reason
+
+
+@POSIX
+def test_what_is_no_regular_file_is_not_even_opened(desk, monkeypatch):
+    """To open a pipe lets its writer go on, and to open some devices is to act."""
+    os.mkfifo(desk.root / "pipe")
+    opened, real = [], os.open
+
+    def seen(name, *arguments, **settings):
+        opened.append(name)
+        return real(name, *arguments, **settings)
+
+    monkeypatch.setattr(beneath.os, "open", seen)
+    for operation in ("read_text", "read_json", "hash"):
+        assert "not a regular file" in desk.run(operation, path="pipe").reason
+    assert opened and "pipe" not in opened
 
 
 def test_what_does_not_exist_is_named_without_the_root(desk):
