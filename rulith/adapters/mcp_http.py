@@ -76,8 +76,10 @@ class HttpLink:
     async def _ask(self, message: Mapping[str, object], budget: Budget, mirrored: Mapping[str, str]) -> Response:
         assert self._client is not None
         awaited, self._cursor, self._retry_s = message["id"], None, RESUME_WAIT_S
+        # A call gets a connection of its own: a kept one that closes as it is sent would make it unknown for nothing.
+        own = self._outbound.client(self._place.url) if message.get("method") == "tools/call" else None
         try:
-            async with self._client.stream("POST", self._place.url, self._headers(message, mirrored), jsonrpc.encode(message),
+            async with (own or self._client).stream("POST", self._place.url, self._headers(message, mirrored), jsonrpc.encode(message),
                                            timeout_s=budget.left_s()) as answer:
                 found = await self._read(answer, awaited, budget)
                 if message.get("method") == "initialize" and found is not None:
@@ -88,6 +90,9 @@ class HttpLink:
             found = None
         except Refused as refused:
             raise Cut(refused.happened, sent=False) from None
+        finally:
+            if own is not None:
+                await own.close()
         for _ in range(RESUMES_MAX):
             if found is not None:
                 return found
