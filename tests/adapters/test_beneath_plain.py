@@ -3,13 +3,17 @@
 Duty: design §7, "on every OS". That folders are held on Windows is that system's to show; here the way by path is played.
 """
 
+import asyncio
 import json
 import os
 
 import pytest
 
 from rulith.adapters import beneath, beneath_plain
-from rulith.adapters.outcomes import Executed, Failed
+from rulith.adapters.outcomes import Call, Executed, Failed
+from rulith.adapters.sources import Source
+from rulith.base.errors import Refused
+from rulith.wire.manifest import BUILTINS
 from tests.adapters.test_workspace_walks import Desk
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="links, pipes and modes of POSIX")
@@ -115,6 +119,30 @@ def test_a_folder_over_the_bound_is_refused(desk, monkeypatch):
         assert [entry.name for entry in folder.entries(first=2)] == ["0", "1"]
         with pytest.raises(Exception, match="more than 3 entries"):
             folder.entries(most=3)
+
+
+@pytest.mark.skipif(not hasattr(os, "O_PATH"), reason="plays a system without it, such as macOS")
+def test_without_handles_for_passing_through_the_same_is_opened_and_the_same_refused(tmp_path, monkeypatch):
+    (tmp_path / "outside").mkdir()
+    desk = Desk(tmp_path)
+    desk.put("sub/a.txt", "needle")
+    (desk.root / "out").symlink_to(tmp_path / "outside")
+    (desk.root / "inside").symlink_to("sub")
+    look = desk.hands.compile(Call("inv", "key", BUILTINS["rulith.workspace.read_text@1"], {"path": "sub/a.txt"}, Source("docs", "file", str(desk.root))))
+    monkeypatch.setattr(beneath, "_PASS", beneath._PASS & ~os.O_PATH)
+    monkeypatch.delattr(os, "O_PATH")
+    assert desk.row("read_text", path="inside/a.txt")["text"] == "needle" and desk.row("count", recursive=True)["file_count"] == 1
+    assert isinstance(desk.run("write_text", path="new/b.txt", text="x"), Executed) and len(desk.search("needle")["matches"]) == 1
+    for path in ("out/a", "out"):
+        assert isinstance(desk.run("read_text", path=path), Failed) and isinstance(desk.run("write_text", path=path + "/b", text="x"), Failed)
+    os.rename(desk.root, tmp_path / "moved")
+    desk.root.symlink_to(tmp_path / "moved")
+    assert isinstance(asyncio.run(look.run()), Failed), "the root became a link after it was judged"
+    desk.root.unlink()
+    (tmp_path / "elsewhere").symlink_to(tmp_path)
+    with pytest.raises(Refused, match="moved"), beneath.open_folder(str(tmp_path / "elsewhere" / "moved"), []):
+        pass
+    assert os.listdir(tmp_path / "outside") == []
 
 
 class Kernel:
