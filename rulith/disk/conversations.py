@@ -45,6 +45,7 @@ class TurnRow:
     state: str
     size: int
     request_id: str
+    model_service: str           # whose model answered it
 
 
 def owner_digest(owner: Mapping[str, str]) -> str:
@@ -228,7 +229,7 @@ class Conversations:
         request_id = turn.get("requestId") or ""
         if self._requests.get(request_id, turn["id"]) != turn["id"]:
             raise _unusable(path, "a second turn has its request id")
-        self._rows[turn["id"]] = TurnRow(turn["id"], turn["sessionKey"], turn["at"], turn["state"], size, request_id)
+        self._rows[turn["id"]] = TurnRow(turn["id"], turn["sessionKey"], turn["at"], turn["state"], size, request_id, str(turn.get("modelService") or ""))
         if request_id:
             self._requests[request_id] = turn["id"]
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Mismatch, Refused
 from rulith.base.ids import mint
-from rulith.base.limits import ARCHIVED_KEYS_MAX, SHOWN_TASK_CHARS_MAX, TASKS_QUEUED_MAX
+from rulith.base.limits import SHOWN_TASK_CHARS_MAX, TASKS_QUEUED_MAX
 from rulith.disk.conversations import FINISHED, INTERRUPTED, RUNNING, QUEUED, UNFINISHED, Conversations
 from rulith.runtime.calls import CallServer, Pins
 from rulith.runtime.cases import CaseBook
@@ -36,6 +36,7 @@ from rulith.runtime.restored import restored_words
 from rulith.runtime.tasks import Task
 from rulith.runtime.turns import Policy, TurnResult, Turns
 from rulith.runtime.unread import OutcomeBook, UnreadOutcomes
+from rulith.runtime.unsaved import Unsaved
 
 TURN_FAILURES = (*MODEL_FAILURES, "budget_spent", "price_unknown", "budget_unusable")     # the conversation goes on afterwards
 _MODEL, _BOARD = "model", "board"          # what a running turn waits for
@@ -95,14 +96,12 @@ class Service:
         self._model_service = model_service
         self._console = console
         self._first_case = first_case              # put into focus before the first turn
-        self._store: Conversations | None = None
+        self._store: Conversations | Unsaved = Unsaved(limits.runs_max)
         self._limits = limits
         self._slots: OrderedDict[str, Slot] = OrderedDict()      # least recently used first
         self._queue: deque[Job] = deque()
         self._runs: deque[dict] = deque(maxlen=limits.runs_max)
-        self._requests: OrderedDict[str, tuple[str, dict]] = OrderedDict()     # without a store: fingerprint and receipt
-        self._archived: OrderedDict[str, None] = OrderedDict()                 # without a store
-        self._archiving: dict[str, bool] = {}                                  # waits for its conversation to be idle
+        self._archiving: set[str] = set()          # conversations that wait to be idle for it
         self._job: Job | None = None
         self._turn: asyncio.Task | None = None
         self._phase = ""
@@ -112,9 +111,9 @@ class Service:
         self._ended = False
 
     def keep_in(self, store: Conversations | None) -> None:
-        """Take tasks from now on, and keep conversations in `store`."""
-        self._store = store
-        self._outcomes.restore({} if store is None else store.unread)
+        """Take tasks from now on, and keep conversations in `store` where there is one."""
+        self._store = store or self._store
+        self._outcomes.restore(self._store.unread)
         self._draining = ""
 
     @property
@@ -125,8 +124,7 @@ class Service:
         return [f"{row['label']} ({row['state']})" for rows in self._outcomes.kept().values() for row in rows]
 
     def close(self) -> None:
-        if self._store is not None:
-            self._store.close()
+        self._store.close()
 
     # what people and programs ask for
 
@@ -143,7 +141,7 @@ class Service:
             return known
         if self._draining:
             raise Refused("serve_draining", why=self._draining)
-        if key in self._archiving or self._is_archived(key):
+        if key in self._archiving or self._store.is_archived(key):
             raise Refused("conversation_archived", key=key)
         self._check_destination(task, key)
         if len(self._queue) >= TASKS_QUEUED_MAX:
@@ -154,15 +152,10 @@ class Service:
         record = {"id": mint("turn_", 32), "text": task.text[:SHOWN_TASK_CHARS_MAX], "at": at, "startedAt": None, "endedAt": None, "note": "",
                   "outcome": "", "board": self._line.session.agent_id, "sessionKey": key, "console": self._console}
         receipt = {"id": record["id"], "sessionKey": key, "at": at}
-        if self._store is not None:
-            self._store.accept({
-                "id": record["id"], "sessionKey": key, "text": task.text, "attachments": list(task.attachments), "at": at, "state": QUEUED,
-                "replies": [], "requestId": task.request_id, "fingerprint": fingerprint, "receipt": receipt,
-                "modelService": self._model_service, "note": "", "outcome": "", "endedAt": None, "caseIds": [], "usage": {}})
-        elif task.request_id:
-            self._requests[task.request_id] = (fingerprint, receipt)
-            while len(self._requests) > self._limits.runs_max:
-                self._requests.popitem(last=False)
+        self._store.accept({
+            "id": record["id"], "sessionKey": key, "text": task.text, "attachments": list(task.attachments), "at": at, "state": QUEUED,
+            "replies": [], "requestId": task.request_id, "fingerprint": fingerprint, "receipt": receipt,
+            "modelService": self._model_service, "note": "", "outcome": "", "endedAt": None, "caseIds": [], "usage": {}})
         self._queue.append(Job(task, key, record))
         self.emit("task-queued", session=key, task=record["id"], text=record["text"])
         self._wake.set()
@@ -188,9 +181,9 @@ class Service:
         """Put a conversation away or take it back; `pending` while a turn of it is under way."""
         busy = any(job.session_key == session_key for job in self._unfinished())
         if archived and busy:
-            self._archiving[session_key] = True
+            self._archiving.add(session_key)
             return "pending"
-        self._archiving.pop(session_key, None)
+        self._archiving.discard(session_key)
         self._archive_now(session_key, archived)
         return "archived" if archived else "active"
 
@@ -349,8 +342,6 @@ class Service:
 
     def _keep(self, job: Job, **members: object) -> None:
         """Put what became of a task on the disk. Raises Refused history_unusable: without that no further turn is begun."""
-        if self._store is None:
-            return
         try:
             self._store.change(job.id, **members)
         except Refused as refusal:
@@ -369,8 +360,6 @@ class Service:
         return slot
 
     def _earlier_words(self, key: str) -> str:
-        if self._store is None:
-            return ""
         ended = [row.id for row in self._store.rows_of(key) if row.state not in UNFINISHED]
         return restored_words([self._store.turn(each) for each in ended[-30:]])
 
@@ -401,59 +390,36 @@ class Service:
 
     def _archive_waiting(self, key: str) -> None:
         if key in self._archiving and self._is_idle(key):
-            del self._archiving[key]
+            self._archiving.discard(key)
             self._archive_now(key, True)
 
     def _archive_now(self, key: str, archived: bool) -> None:
-        if self._store is not None:
-            self._store.archive(key, archived)
-        elif archived:
-            self._archived[key] = None
-            while len(self._archived) > ARCHIVED_KEYS_MAX:
-                self._archived.popitem(last=False)
-        else:
-            self._archived.pop(key, None)
+        self._store.archive(key, archived)
         if archived and key in self._slots:
             self._keep_unread()
             self._detach(self._slots[key], "slot-evicted")
         self.emit("conversation-archived", session=key, archived=archived)
 
-    def _is_archived(self, key: str) -> bool:
-        return self._store.is_archived(key) if self._store is not None else key in self._archived
-
     def _keep_unread(self) -> None:
-        if self._store is not None:
-            self._store.keep_unread(self._outcomes.kept())
+        self._store.keep_unread(self._outcomes.kept())
 
     # requests asked twice, and by whom a conversation was answered before
 
     def _known_request(self, request_id: str, fingerprint: str) -> dict | None:
         """The receipt of the same request made before; None for a new one."""
-        if not request_id:
-            return None
-        if self._store is None:
-            known = self._requests.get(request_id)
-            state, receipt = "", known[1] if known else {}
-            same = known is not None and known[0] == fingerprint
-        else:
-            known = self._store.of_request(request_id)
-            state, receipt = (known["state"], known.get("receipt") or {"id": known["id"]}) if known else ("", {})
-            same = known is not None and known.get("fingerprint") == fingerprint
+        known = self._store.of_request(request_id) if request_id else None
         if known is None:
             return None
-        if not same:
+        if known.get("fingerprint") != fingerprint:
             raise Refused("request_conflict", id=request_id)
-        if state == INTERRUPTED:
+        if known["state"] == INTERRUPTED:
             raise Refused("request_interrupted", id=request_id)
-        state = state or next((RUNNING if job is self._job else QUEUED for job in self._unfinished() if job.id == receipt["id"]), FINISHED)
-        return {**receipt, "queued": 0, "duplicate": True, "state": state}
+        return {"id": known["id"], **(known.get("receipt") or {}), "queued": 0, "duplicate": True, "state": known["state"]}
 
     def _check_destination(self, task: Task, key: str) -> None:
         """What was said to one model service goes to another only when the person said so."""
-        if self._store is None or task.model_destination == self._model_service:
-            return
-        before = {self._store.turn(row.id).get("modelService") or self._model_service for row in self._store.rows_of(key)}
-        if before - {self._model_service}:
+        before = {row.model_service for row in self._store.rows_of(key)} - {"", self._model_service}
+        if before and task.model_destination != self._model_service:
             raise Refused("model_confirmation", service=self._model_service)
 
 
