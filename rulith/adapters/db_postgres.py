@@ -28,6 +28,7 @@ from rulith.adapters.db_work import (
     ROWS_MAX,
     STATEMENT_S,
     TAKEN_BACK,
+    VALUE_BYTES_MAX,
     CommitUnknown,
     Done,
     RollbackUnconfirmed,
@@ -122,6 +123,19 @@ def _json(text: str) -> object:
         return text
 
 
+class _Narrow:
+    """The driver's stream, which takes no message larger than one row may be."""
+
+    def __init__(self, stream, work: PostgresWork) -> None:
+        self._stream, self._work = stream, work
+        self.write, self.flush = stream.write, stream.flush
+
+    def read(self, size: int) -> bytes:
+        if size > VALUE_BYTES_MAX:
+            self._work.give_up()
+        return self._stream.read(size)
+
+
 class PostgresWork:
     """One statement on one connection of its own."""
 
@@ -170,17 +184,22 @@ class PostgresWork:
 
     def _bound(self, connection) -> None:
         """End an answer that passes the bounds while it comes, not once it fills the memory."""
+        connection._sock = _Narrow(connection._sock, self)
         take, left = connection.message_types[_DATA_ROW], self._bytes_max + ROWS_MAX * 64
 
         def taken(data: bytes, context) -> None:
             nonlocal left
             left -= len(data)
             if left < 0 or len(context.rows) > ROWS_MAX:
-                self._cut = True
-                raise StatementFailed(f"The answer holds more than {ROWS_MAX} rows, or is larger than a result may be.")
+                self.give_up()
             take(data, context)
 
         connection.message_types[_DATA_ROW] = taken
+
+    def give_up(self) -> None:
+        """Leave the answer as it stands; nothing more can be read on this link. Raises StatementFailed."""
+        self._cut = True
+        raise StatementFailed(f"The answer holds more than {ROWS_MAX} rows, or is larger than a result may be.")
 
     def _ssl(self) -> ssl.SSLContext | bool:
         if self._address.sslmode == "disable":

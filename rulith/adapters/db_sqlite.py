@@ -17,6 +17,7 @@ from rulith.adapters.db_work import (
     CONNECT_S,
     STATEMENT_S,
     TAKEN_BACK,
+    VALUE_BYTES_MAX,
     CommitUnknown,
     Done,
     RollbackUnconfirmed,
@@ -71,6 +72,8 @@ class SqliteWork:
             declares = action == sqlite3.SQLITE_UPDATE and first == "sqlite_master"
             return sqlite3.SQLITE_OK if action in allowed or by_trigger or declares else sqlite3.SQLITE_DENY
 
+        if hasattr(connection, "setlimit"):      # since Python 3.11
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
             if self._reads:

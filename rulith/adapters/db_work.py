@@ -15,6 +15,7 @@ from typing import Protocol
 from rulith.base.limits import INTEGER_MAX
 
 CONNECT_S, STATEMENT_S = 5.0, 20.0
+VALUE_BYTES_MAX = 64 * 2**20     # of one value or row while it is read: an argument must not fill the memory
 TAKEN_BACK = "The call was taken back before its commit."
 ROWS_MAX = 10_000                # of one statement; more is a data set, not a result
 

@@ -117,6 +117,11 @@ def test_an_answer_beyond_the_bounds_is_cut_while_it_comes(desk):
     assert isinstance(unknown, Withheld) and unknown.code == "database_rollback_unconfirmed"
 
 
+def test_one_value_does_not_fill_the_memory(desk):
+    outcome = desk.run("SELECT repeat('x', {n}::int) AS big", {"n": 100_000_000}, n="number")
+    assert isinstance(outcome, Failed) and "larger than a result" in outcome.reason
+
+
 def backends(shop):
     return int(shop.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'rulith-worker'"))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import sys
 from dataclasses import replace
 from decimal import Decimal
 
@@ -90,6 +91,12 @@ def test_an_answer_beyond_the_bounds_has_failed(desk):
     assert len(desk.run(UP_TO, {"most": 10_000}, most="number").rows) == 10_000
     assert "more than 10000 rows" in desk.run(UP_TO, {"most": 10_001}, most="number").reason
     assert "larger than a result" in desk.run("SELECT hex(zeroblob(600000)) AS big").reason
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the module has no limits before")
+def test_one_value_does_not_fill_the_memory(desk):
+    outcome = desk.run("SELECT zeroblob({n}) AS big", {"n": 900_000_000}, n="number")
+    assert isinstance(outcome, Failed) and "too big" in outcome.reason
 
 
 def test_a_statement_without_end_is_ended(desk, monkeypatch):
