@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
 import shutil
 
 import pytest
 
+from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
 from rulith.board.operations import CLAIMED, DONE, FAILED, NEEDS_PERSON
 from rulith.work.signals import ParentGone, StopAsked
@@ -715,3 +717,117 @@ def test_a_stop_lets_the_call_end_and_a_vanished_parent_leaves_it_unknown(air, e
         assert len(held) == 1
 
     air(story)
+
+
+# -- any order of it all ---------------------------------------------------------------
+
+
+class Trips:
+    """A seeded life of one box: two Workers with sticks of their own, copies that come back, deaths, restarts, isolations."""
+
+    def __init__(self, seed, world, workers, steps, host, root, scratch):
+        self.dice, self.world, self.workers, self.steps = random.Random(seed), world, workers, steps
+        self.host, self.root, self.scratch = host, root, scratch
+        self.kept, self.people = [], owner_of(world)
+        self.clock = Shifted()
+        for each in workers:
+            each.clock = self.clock
+
+    async def play(self, count):
+        acts = [self.apply, self.look, self.look, self.look, self.turn, self.turn, self.keep, self.bring_back, self.tear, self.restart, self.wait, self.isolate]
+        for _ in range(count):
+            await self.dice.choice(acts)()
+
+    async def apply(self):
+        if not calls(self.world) or calls(self.world)[-1].is_settled:
+            await self.host.call("QueryBoard")
+            await self.host.call("ApplyAction", action_call("read_input", self.root))
+
+    async def look(self):
+        worker = self.dice.choice(self.workers)
+        if self.dice.random() < 0.4:
+            self.steps.count, self.steps.die_at, self.steps.after = 0, self.dice.randrange(1, 9), self.dice.random() < 0.5
+        self.steps.on = True
+        try:
+            await worker.round()
+        except Killed:
+            pass
+        self.steps.on, self.steps.die_at = False, None
+
+    async def turn(self):
+        await turns(self.world, 1)
+
+    async def keep(self):
+        self.kept.append(self.scratch / f"kept-{len(self.kept)}")
+        shutil.copytree(self.workers[0].box, self.kept[-1])
+
+    async def bring_back(self):
+        if self.kept:
+            box, old = self.workers[0].box, self.dice.choice(self.kept)
+            if self.dice.random() < 0.5:
+                shutil.rmtree(box)
+            shutil.copytree(old, box, dirs_exist_ok=True)
+
+    async def tear(self):
+        files = [each for each in self.workers[0].box.rglob("*") if each.is_file()]
+        if files:
+            torn = self.dice.choice(files)
+            torn.write_bytes(torn.read_bytes()[: self.dice.randrange(500)])
+
+    async def restart(self):
+        await self.world.stop()
+        await self.world.start()
+        at_rest(self.world)
+        self.world.gateway.authority.clock = self.clock
+        self.people = self.world.gateway.console._people
+        self.host = self.world.host()
+        await self.host.initialize()
+
+    async def wait(self):
+        self.clock.by_s += self.dice.choice([10, 100, 1_000])
+        self.world.gateway.authority.clock = self.clock
+
+    async def isolate(self):
+        try:
+            self.people.isolate(self.workers[0].connection, BY)
+            await self.world.gateway.authority.settled()
+        except Refused as refused:
+            assert refused.code == "worker_not_isolated"
+
+    async def settle(self):
+        """Whole sticks from now on; the calls that are out end, or time passes and a person is asked."""
+        for _ in range(4):
+            for worker in self.workers:
+                await worker.round()
+                await self.turn()
+        if calls(self.world) and not (calls(self.world)[-1].is_settled or states(self.world)[-1] == NEEDS_PERSON):
+            self.clock.by_s += 10_000
+            self.world.gateway.authority.clock = self.clock
+            await self.isolate()
+
+
+class Shifted(SystemClock):
+    by_s = 0.0
+
+    def wall_s(self):
+        return super().wall_s() + self.by_s
+
+    def monotonic_s(self):
+        return super().monotonic_s() + self.by_s
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_order_of_trips_deaths_and_copies_leaves_one_execution(air, monkeypatch, tmp_path, seed):
+    async def story(world, first, host, root):
+        second = AirWorker(world, first.box, tmp_path / "second")
+        trips = Trips(seed, world, [first, second], worker_steps(monkeypatch), host, root, tmp_path)
+        await trips.play(60)
+        await trips.settle()
+        ran = first.ran + second.ran
+        assert len(ran) == len(set(ran)), f"seed {seed}"
+        for each in calls(world):
+            assert each.is_settled or each.state == NEEDS_PERSON, (seed, each.state)
+            assert each.state != DONE or each.invocation in ran, seed
+            assert each.state != FAILED or each.invocation not in ran, seed
+
+    air(story, dropboxWindowMs=60_000)
