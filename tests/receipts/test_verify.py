@@ -26,7 +26,7 @@ from rulith.rules.terms import normalise
 from rulith.wire.digests import result_digest
 from rulith.wire.receipt_rules import computed, read
 from rulith.wire.terminal_receipt import CLOSING, check_document
-from tests.receipts.office import KEY, SEED, Office, fact, literal, orders_capability, paid_order
+from tests.receipts.office import AGENT, KEY, SEED, Office, fact, literal, orders_capability, paid_order
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("terminal_receipt.py", "receipt_rules.py")       # what checks a document; the rule language, evaluated a second time
@@ -365,6 +365,83 @@ def test_a_forger_who_recomputes_every_digest_link_and_signature_is_found_by_wha
     change(document)
     found = places(forged(document))
     assert any(each.startswith(place) for each in found), found
+
+
+def resigned(document: dict) -> dict:
+    """Digests and signature made right, the links left as they are."""
+    unsigned = {name: value for name, value in document.items() if name not in ("signature", "digests")}
+    return STRANGER.sign_document({**unsigned, "digests": {name: digest(value) for name, value in unsigned.items()}})
+
+
+def _asked(document: dict) -> dict:
+    """The last call that a Worker answered."""
+    return next(each for each in reversed(document["operations"]) if "identity" in each)
+
+
+def _told(document: dict) -> dict:
+    """The command of the row that records it."""
+    return next(row["body"]["command"] for row in document["rows"] if row["body"]["command"].get("ordinal") == _asked(document)["ordinal"])
+
+
+def _uncertified(document: dict) -> None:
+    document["leaves"][0].update(met=False)
+    document["case"].update(certified=False)
+
+
+def _other_argument_digest(document: dict) -> None:
+    for each in (_asked(document), _told(document)["plan"], *document["decisions"]):
+        each["argumentDigest"] = "sha256:" + "0" * 64
+
+
+# Each breaks what one check alone looks at: (what is changed, the place, the words).
+ALONE = {
+    "all rows between": (lambda d: d["between"].clear(), "row ", "left out"),
+    "rows between, and said to be skipped": (lambda d: (d["between"].clear(), d.update(skipped=[
+        {"after": one["seq"], "before": two["seq"]} for one, two in itertools.pairwise(d["rows"])])), "row ", "left out"),
+    "the Release": (lambda d: d.update(release=None), "release", "names no Release"),
+    "its version": (lambda d: d["release"].update(version="9.0.0"), "release.version", "should be"),
+    "a goal that is not met, and a completed Case": (_uncertified, "case.certified", "without being certified"),
+    "a call that no row records": (lambda d: d["operations"].append({**_asked(d), "ordinal": 99}), "operation 99", "no row records"),
+    "a call that ran, and is not told of": (lambda d: d["operations"].remove(_asked(d)), "operation ", "not among the operations"),
+    "what a decision is bound to, everywhere": (_other_argument_digest, "operation ", "should be"),
+    "the Release that a call ran under": (lambda d: _told(d)["plan"].update(release="sha256:" + "0" * 64), "release", "another Release"),
+    "the request's digest": (lambda d: _asked(d).update(requestDigest="sha256:" + "0" * 64), "operation ", "should be"),
+    "the request's digest at the dispatch": (lambda d: _asked(d)["dispatch"].update(requestDigest="sha256:" + "0" * 64), "operation ", "should be"),
+    "which Worker the row tells of": (lambda d: _told(d).update(workerId="wkr_2"), "the row of operation ", "should be"),
+    "how a call ended": (lambda d: _asked(d).update(outcome="failed"), "operation ", "should be"),
+    "who read a premise, in the tree alone": (lambda d: next(
+        node for node in walk(d) if node["by"]["kind"] == "receipt")["by"].update(worker="wkr_2"), "proof of acme.orders.line", "should be"),
+    "the tier that a goal states": (lambda d: d["leaves"][0].update(tier="verified"), "proof of acceptance_met", "floor"),
+}
+
+
+@pytest.mark.parametrize("what", ALONE)
+def test_what_only_one_check_can_see_is_seen_and_said(document, what):
+    change, place, words = ALONE[what]
+    change(document)
+    found = check_document(resigned(document)).problems
+    assert any(each.place.startswith(place) and words in each.text for each in found), found
+
+
+def test_a_row_made_anew_is_contradicted_by_the_row_after_it():
+    office = Office(orders_capability())
+    case = office.open("exploration")
+    for number in range(3):
+        office.say(case, "p", x=number)
+    document = office.close(case, "abandoned")
+    row, after = next((one, two) for one, two in itertools.pairwise(document["rows"]) if two["seq"] == one["seq"] + 1)
+    row["at"] = row["at"][:-2] + "9Z"
+    row["hash"] = sha256_hex(canonical_bytes([AGENT, row["seq"], row["at"], row["kind"], sha256_hex(canonical_bytes(row["body"])), row["prev"]]))
+    found = check_document(resigned(document)).problems
+    assert any(each.place == f"row {after['seq']}" and "does not follow" in each.text for each in found), found
+
+
+def test_a_proof_below_the_floor_of_its_contract_certifies_nothing(document):
+    kind = document["release"]["capability"]["case_types"]["order"]
+    kind["floor"] = "verified"
+    document["case"]["contract"] = digest(kind)
+    found = check_document(forged(document)).problems
+    assert any(each.place.startswith("proof of acceptance_met") and "floor" in each.text for each in found), found
 
 
 def test_a_story_told_anew_throughout_shows_the_connection_key_and_the_signer(document, tmp_path, capsys):
