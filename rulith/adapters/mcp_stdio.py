@@ -192,9 +192,9 @@ async def _ended(child: Spawned, within_s: float) -> bool:
     return child.exited.done()
 
 
-def unsafe_for_shim(arguments: Sequence[str]) -> str | None:
-    """The first argument that a Windows command file would read as more than text."""
-    return next((each for each in arguments if any(letter in each for letter in '"&|<>^%!()\r\n')), None)
+def unsafe_for_shim(arguments: Sequence[str]) -> int | None:
+    """The number of the first argument that a Windows command file would read as more than text."""
+    return next((number for number, each in enumerate(arguments, 1) if any(letter in each for letter in '"&|<>^%!()\r\n')), None)
 
 
 def command_of(command: str, arguments: Sequence[str], which, *, is_windows: bool) -> tuple[str, ...]:
@@ -209,5 +209,5 @@ def command_of(command: str, arguments: Sequence[str], which, *, is_windows: boo
     if found.lower().endswith((".cmd", ".bat")):
         unsafe = unsafe_for_shim(arguments)
         if unsafe is not None:
-            raise ValueError(f"{command} is a command file, and the argument {unsafe[:80]!r} holds a character that it would act on")
+            raise ValueError(f"{command} is a command file, and argument number {unsafe} holds a character that it would act on")
     return (found, *arguments)
