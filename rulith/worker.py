@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rulith import VERSION
-from rulith.adapters.hands import Hands, is_built
+from rulith.adapters.hands import Hands
 from rulith.adapters.material import Shelf
 from rulith.adapters.shared_vault import unread_members
 from rulith.adapters.sources import Sources, read_vault
@@ -100,16 +100,12 @@ def _rejected(facts: Mapping[str, object]) -> str:
 def _banner(settings: Settings, tools: Mapping[str, Tool], place: str) -> None:
     _say(f"rulith worker {VERSION} for Connection {settings.connection_id} at {place}")
     for tool in tools.values():
-        note = "" if is_built(tool) else "  (not part of this release; not offered)"
-        types = ", ".join(tool.source_types) or "no Source"
-        _say(f"  {tool.kind:5} {tool.id}  [{types}]{note}")
+        _say(f"  {tool.kind:5} {tool.id}  [{', '.join(tool.source_types) or 'no Source'}]")
 
 
-def _hands(settings: Settings, tools: Mapping[str, Tool]) -> tuple[Hands, list[Tool]]:
-    """The adapters, and the Tools that they can run."""
-    served = [tool for tool in tools.values() if is_built(tool)]
-    executables = tuple(str(settings.root / tool.entry) for tool in served if tool.adapter == "run")
-    return Hands(settings.territory(executables), dict(os.environ), settings.run_timeout_s), served
+def _hands(settings: Settings, tools: Mapping[str, Tool], shelf: Shelf | None = None) -> Hands:
+    executables = tuple(str(settings.root / tool.entry) for tool in tools.values() if tool.adapter == "run")
+    return Hands(settings.territory(executables), dict(os.environ), settings.run_timeout_s, shelf=shelf)
 
 
 def _sources(settings: Settings) -> Sources:
@@ -127,11 +123,11 @@ def _sources(settings: Settings) -> Sources:
 async def _serve_box(settings: Settings, options: Options, tools: Mapping[str, Tool], sources: Sources) -> int:
     """The same Tools and checks over a folder; what was started is remembered in the home."""
     assert options.dropbox is not None
-    hands, served = _hands(settings, tools)
+    hands = _hands(settings, tools)
     tell = _teller(settings)
     journal = Journal(settings.home.prepare().path / "worker" / settings.connection_id, settings.connection_id, lambda: mint("wkr_"))
     worker = BoxWorker(
-        journal=journal, box=options.dropbox, key=settings.key, tools=tools, advertised=[tool.descriptor() for tool in served],
+        journal=journal, box=options.dropbox, key=settings.key, tools=tools, advertised=[tool.descriptor() for tool in tools.values()],
         sources=sources, compile=hands.compile, inspect=hands.inspect, clock=SystemClock(), tell=tell,
     )  # fmt: skip
     tell("up", {"workerId": journal.box.worker_id, "connection": settings.connection_id, "dropbox": str(options.dropbox)})
@@ -148,22 +144,20 @@ async def _serve_box(settings: Settings, options: Options, tools: Mapping[str, T
 async def _serve(settings: Settings, tools: Mapping[str, Tool], sources: Sources) -> int:
     worker_id = mint("wkr_")
     tell = _teller(settings)
-    served = [tool for tool in tools.values() if is_built(tool)]
-    executables = tuple(str(settings.root / tool.entry) for tool in served if tool.adapter == "run")
     clock = SystemClock()
     kept = settings.materials
     shelf = None if kept is None else Shelf(kept.root, kept.belongs, lambda: stamp(clock.wall_s()), kept.destination)
-    hands = Hands(settings.territory(executables), dict(os.environ), settings.run_timeout_s, shelf=shelf)
+    hands = _hands(settings, tools, shelf)
     core = Worker(
         worker_id=worker_id, connection_id=settings.connection_id, key=settings.key, tools=tools,
-        advertised=[tool.descriptor() for tool in served], sources=sources, compile=hands.compile,
+        advertised=[tool.descriptor() for tool in tools.values()], sources=sources, compile=hands.compile,
         inspect=hands.inspect, keeps=shelf is not None, reviewer=settings.reviewer,
     )  # fmt: skip
     client = HttpClient(clock)
     who = (client, settings.work_url, settings.connection_id, settings.key, worker_id)
     custodian = None if shelf is None else Custodian(*who, shelf, identity=lambda: driver.generation(), tell=tell)
     driver = Driver(core, Line(*who), clock, tell, custodian)
-    tell("up", {"workerId": worker_id, "connection": settings.connection_id, "tools": [tool.id for tool in served]})
+    tell("up", {"workerId": worker_id, "connection": settings.connection_id, "tools": list(tools)})
     reads = LocalReads(custodian, emit)
     beside = [asyncio.ensure_future(watch_stop(driver, reads.sorted(watch_controls())))]
     if custodian is not None:

@@ -1,8 +1,4 @@
-"""The adapters of one Worker: which are built, and the one that takes a call.
-
-A Tool whose adapter is not part of this release is known by id and pin, is not advertised,
-and a row for it is refused by name.
-"""
+"""The adapters of one Worker, and the one that takes a call."""
 
 from __future__ import annotations
 
@@ -19,9 +15,8 @@ from rulith.adapters.outcomes import Call, Outcome
 from rulith.adapters.run import TIMEOUT_DEFAULT_S, compile_program
 from rulith.adapters.sources import Source
 from rulith.adapters.territory import Territory
-from rulith.adapters.workspace import BUILT, compile_look
+from rulith.adapters.workspace import compile_look
 from rulith.base.errors import Refused
-from rulith.wire.manifest import Tool
 
 _NEEDS_SOURCE = ("db-query", "db-exec-fenced", "http", "mcp", "workspace", "material")
 
@@ -34,10 +29,6 @@ class Runnable(Protocol):
     """One compiled call. run() is awaited at most once; cancelling it ends what it started, as a tree."""
 
     async def run(self) -> Outcome: ...
-
-
-def is_built(tool: Tool) -> bool:
-    return tool.adapter in _COMPILERS and (tool.adapter != "workspace" or tool.entry in BUILT)
 
 
 @dataclass(frozen=True)
@@ -79,9 +70,6 @@ class Hands:
             raise Refused("source_free_refused", adapter=tool.adapter)
         if call.source is not None and call.source.mismatch:
             raise _not_made_for(call.source)
-        if not is_built(tool):
-            what = f"The workspace Tool {tool.entry}" if tool.adapter == "workspace" else f"The {tool.adapter} adapter"
-            raise Refused("not_built", what=what, instead="Use a run Tool, or list, read_text or read_json.")
         return _COMPILERS[tool.adapter](call, self)
 
     async def close(self) -> None:
@@ -89,7 +77,7 @@ class Hands:
         await self.outbound.close()
 
 
-# How each adapter that is built judges a call before its claim.
+# How each adapter judges a call before its claim.
 _COMPILERS: Mapping[str, Callable[[Call, Hands], Runnable]] = {
     "run": lambda call, hands: compile_program(call, hands.territory, hands.ambient, hands.run_timeout_s),
     "workspace": lambda call, hands: compile_look(call, hands.territory),

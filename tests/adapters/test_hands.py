@@ -2,12 +2,13 @@
 
 import pytest
 
-from rulith.adapters.hands import Hands, is_built
+from rulith.adapters import hands as hands_module, workspace
+from rulith.adapters.hands import Hands
 from rulith.adapters.outcomes import Call
 from rulith.adapters.sources import Source
 from rulith.adapters.territory import Territory
 from rulith.base.errors import Refused
-from rulith.wire.manifest import BUILTINS, read_tool
+from rulith.wire.manifest import BUILTINS, DECLARED_ADAPTERS, read_tool
 
 REACHING = [
     read_tool("acme.web@1", {"adapter": "http", "sourceTypes": ["http"], "entry": "orders"}),
@@ -26,15 +27,14 @@ def hands(tmp_path):
 @pytest.mark.parametrize("tool", REACHING, ids=lambda tool: tool.id)
 def test_whatever_reaches_out_is_refused_without_a_source(hands, tool):
     """Check 8 of a row: db, http, mcp and workspace never run Source-free."""
-    assert is_built(tool)
     with pytest.raises(Refused) as caught:
         hands.compile(Call("inv", "key", tool, {}))
     assert caught.value.code == "source_free_refused"
 
 
-def test_what_is_offered_is_run_and_every_workspace_tool():
-    assert all(is_built(tool) for tool in BUILTINS.values() if tool.adapter == "workspace")
-    assert is_built(read_tool("acme.run@1", {"adapter": "run", "sourceTypes": [], "entry": "a.py"}))
+def test_whatever_a_manifest_may_name_or_is_built_in_has_its_adapter():
+    assert set(hands_module._COMPILERS) == {*DECLARED_ADAPTERS, *(tool.adapter for tool in BUILTINS.values())}
+    assert {tool.entry for tool in BUILTINS.values() if tool.adapter == "workspace"} == set(workspace.BUILT)
 
 
 def test_a_source_is_inspected_by_itself(hands, tmp_path):

@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from rulith.adapters.hands import Hands, is_built
+from rulith.adapters.hands import Hands
 from rulith.adapters.sources import Sources
 from rulith.adapters.territory import Territory
 from rulith.base.clock import ManualClock, SystemClock
@@ -57,7 +57,7 @@ class AirWorker:
 
         self.journal = Journal(self.home, self.connection, lambda: mint("wkr_"))
         return BoxWorker(journal=self.journal, box=self.box, key=self.key, tools=tools,
-                         advertised=[tool.descriptor() for tool in tools.values() if is_built(tool)], sources=Sources({}),
+                         advertised=[tool.descriptor() for tool in tools.values()], sources=Sources({}),
                          compile=compile, inspect=hands.inspect, clock=self.clock,
                          tell=lambda kind, facts: self.told.append((kind, dict(facts))))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rulith.adapters.hands import Hands, is_built
+from rulith.adapters.hands import Hands
 from rulith.adapters.sources import Sources
 from rulith.adapters.territory import Territory
 from rulith.base.clock import SystemClock, stamp
@@ -184,7 +184,7 @@ class Bench:
         self.worker_id = "wkr_test_0000"
         self.core = Worker(
             worker_id=self.worker_id, connection_id=CONNECTION, key=KEY, tools=self.tools,
-            advertised=[tool.descriptor() for tool in self.tools.values() if is_built(tool)],
+            advertised=[tool.descriptor() for tool in self.tools.values()],
             sources=Sources(vault or {}), compile=hands.compile, inspect=hands.inspect,
         )
         self.clock = clock or SystemClock()
