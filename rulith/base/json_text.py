@@ -92,6 +92,11 @@ def _depth_of(text: str) -> int:
     return deepest
 
 
+def is_deeper(text: str, depth_max: int) -> bool:
+    """Whether `text` nests deeper than that, so that no parser has to find out; only text with that many brackets can."""
+    return text.count("[") + text.count("{") > depth_max and _depth_of(text) > depth_max
+
+
 def _no_surrogates(value: object) -> None:
     waiting = [value]
     while waiting:
@@ -114,8 +119,7 @@ def read_json(text: str | bytes, where: str, *, depth_max: int = JSON_DEPTH_MAX)
     try:
         if isinstance(text, (bytes, bytearray)):
             text = text.decode("utf-8")
-        # The parser recurses; only text with that many brackets can be too deep for it.
-        if text.count("[") + text.count("{") > depth_max and _depth_of(text) > depth_max:
+        if is_deeper(text, depth_max):       # the parser recurses
             raise _Twisted(f"it is nested deeper than {depth_max}")
         value = (_careful if _SUSPECT.search(text) else _quick).decode(text)
         if _SURROGATE.search(text):

@@ -155,6 +155,7 @@ BUDGET_LOCK_WAIT_S = 5.0         # for another run that changes the same budget 
 MODEL_HEAD_S = 600.0             # until a model service begins to answer: a slow local model reads a long prompt
 MODEL_SILENCE_S = 180.0          # between two pieces of its reply
 MODEL_REPLY_S = 1800.0           # for the whole of it, however it drips
+MODEL_DEPTH_MAX = 200            # of brackets in what it sends; arguments have the stricter bound of every JSON text
 MODEL_REPLY_BYTES_MAX = 8 * 2**20
 MODEL_BUSY_TRIES = 3             # how often a service that is too busy is asked again
 MODEL_BUSY_WAIT_S = 30.0         # the longest pause it may ask for

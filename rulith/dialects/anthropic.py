@@ -16,7 +16,7 @@ from rulith.base.errors import Refused
 from rulith.base.json_text import check_numbers
 from rulith.dialects import quirks
 from rulith.dialects.anthropic_stream import AnthropicStream
-from rulith.dialects.replies import Written, error_words, is_cut, judge, parse, without_thoughts
+from rulith.dialects.replies import Written, count, error_words, is_cut, judge, opened, without_thoughts
 from rulith.dialects.schemas import for_provider, simple
 from rulith.dialects.transcript import (
     CallIds, Entry, ModelEntry, ProposedCall, Reply, ResultsEntry, Usage, UserEntry, clean_text, safe_name,
@@ -79,11 +79,7 @@ def _blocks(entry: Entry) -> list[dict]:
 
 def read_reply(body: bytes | str, ids: CallIds, *, max_tokens: int | None = None) -> Reply:
     """The reply in `body`. Raises Refused model_reply_unreadable, model_broke_off."""
-    try:
-        document = parse(body)
-    except (ValueError, RecursionError):
-        raise Refused("model_reply_unreadable", problem="it is not JSON") from None
-    text = body if isinstance(body, str) else body.decode("utf-8", "replace")
+    document, text = opened(body)
     return read_document(document, ids, text, max_tokens=max_tokens)
 
 
@@ -96,7 +92,7 @@ def read_document(document: object, ids: CallIds, body: str, *, max_tokens: int 
         stop = document.get("stop_reason")
     except (KeyError, TypeError, AttributeError):
         raise Refused("model_reply_unreadable", problem="no content blocks in it") from None
-    usage = _usage(document.get("usage"))
+    usage = usage_of(document.get("usage"))
     blocks, text, has_thoughts = _cleaned(blocks)
     written = [_written(block, is_whole) for block in blocks if block.get("type") == "tool_use"]
     habits = {"reasoning_in_text"} if has_thoughts else set()
@@ -163,25 +159,13 @@ def _all_or_none(calls: Sequence[ProposedCall], written: Sequence[Written], body
     return tuple(replace(call, arguments=None, problem=found, replayed="{}") for call in calls)
 
 
-def read_usage(body: bytes) -> Usage:
-    """The token figures in a response body. Raises Refused model_reply_unreadable."""
-    try:
-        document = parse(body)
-    except (ValueError, RecursionError):
-        raise Refused("model_reply_unreadable", problem="it is not JSON") from None
-    return _usage(document.get("usage") if isinstance(document, dict) else None)
-
-
-def _usage(usage: object) -> Usage:
+def usage_of(usage: object) -> Usage:
+    """The token figures in a reply's `usage`."""
     if not isinstance(usage, dict):
         return Usage()
-    fresh, written = _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
-    hit, stored = _count(usage.get("cache_read_input_tokens")), _count(usage.get("cache_creation_input_tokens"))
+    fresh, written = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+    hit, stored = count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))
     if fresh is None or hit is None:
         return Usage(fresh, written)
     miss = fresh + (stored or 0)
     return Usage(hit + miss, written, hit, miss)
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

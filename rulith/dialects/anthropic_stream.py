@@ -39,7 +39,7 @@ class AnthropicStream:
             return ""
         try:
             row = parse(data)
-        except (ValueError, RecursionError):
+        except ValueError:
             self.failure = self.failure or "an event that is not JSON"
             return ""
         if not isinstance(row, dict):

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from rulith.base.errors import Refused
 from rulith.dialects import quirks
 from rulith.dialects.openai_stream import OpenAiStream
-from rulith.dialects.replies import Written, error_words, is_cut, judge, parse, without_thoughts
+from rulith.dialects.replies import Written, content_text, count, error_words, is_cut, judge, opened, without_thoughts
 from rulith.dialects.schemas import for_provider, simple
 from rulith.dialects.transcript import (
     CallIds, Entry, ModelEntry, ProposedCall, Reply, ResultsEntry, Usage, UserEntry, clean_text, safe_name,
@@ -104,11 +104,7 @@ def _tool_messages(entry: ResultsEntry) -> list[dict]:
 
 def read_reply(body: bytes | str, ids: CallIds, *, max_tokens: int | None = None) -> Reply:
     """The reply in `body`. Raises Refused model_reply_unreadable, model_broke_off."""
-    try:
-        document = parse(body)
-    except (ValueError, RecursionError):
-        raise Refused("model_reply_unreadable", problem="it is not JSON") from None
-    text = body if isinstance(body, str) else body.decode("utf-8", "replace")
+    document, text = opened(body)
     return read_document(document, ids, text, max_tokens=max_tokens)
 
 
@@ -124,8 +120,8 @@ def read_document(document: object, ids: CallIds, body: str, *, max_tokens: int 
         raise Refused("model_reply_unreadable", problem="no choices[0].message in it") from None
     if not isinstance(message, dict):
         raise Refused("model_reply_unreadable", problem="choices[0].message is no object")
-    usage = _usage(document.get("usage"))
-    text, has_thoughts = without_thoughts(clean_text(_text(message.get("content"))))
+    usage = usage_of(document.get("usage"))
+    text, has_thoughts = without_thoughts(clean_text(content_text(message.get("content"))))
     written = _written(message, is_whole)
     habits = {"reasoning_in_text"} if has_thoughts else set()
     if message.get("content") is None and not written:
@@ -154,13 +150,6 @@ def _clean(value: object) -> object:
     return [_clean(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
-
-
 def _written(message: dict, is_whole: bool) -> list[Written]:
     rows = message.get("tool_calls")
     rows = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
@@ -176,28 +165,16 @@ def _written(message: dict, is_whole: bool) -> list[Written]:
     return written
 
 
-def read_usage(body: bytes) -> Usage:
-    """The token figures in a response body. Raises Refused model_reply_unreadable."""
-    try:
-        document = parse(body)
-    except (ValueError, RecursionError):
-        raise Refused("model_reply_unreadable", problem="it is not JSON") from None
-    return _usage(document.get("usage") if isinstance(document, dict) else None)
-
-
-def _usage(usage: object) -> Usage:
+def usage_of(usage: object) -> Usage:
+    """The token figures in a reply's `usage`."""
     if not isinstance(usage, dict):
         return Usage()
-    total, written = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-    hit, miss = _count(usage.get("prompt_cache_hit_tokens")), _count(usage.get("prompt_cache_miss_tokens"))
+    total, written = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    hit, miss = count(usage.get("prompt_cache_hit_tokens")), count(usage.get("prompt_cache_miss_tokens"))
     details = usage.get("prompt_tokens_details")
     if hit is None and isinstance(details, dict) and total is not None:
-        hit = _count(details.get("cached_tokens"))
+        hit = count(details.get("cached_tokens"))
         miss = None if hit is None else total - hit
     if hit is None or miss is None or miss < 0 or hit + miss != total:
         hit = miss = None                      # figures that do not add up are not repeated
     return Usage(total, written, hit, miss)
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

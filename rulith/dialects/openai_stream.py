@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from rulith.dialects.replies import error_words, parse
+from rulith.dialects.replies import content_text, error_words, parse
 
 DONE = "[DONE]"
 
@@ -45,7 +45,7 @@ class OpenAiStream:
             return ""
         try:
             chunk = parse(data)
-        except (ValueError, RecursionError):
+        except ValueError:
             self.failure = self.failure or "an event that is not JSON"
             return ""
         if not isinstance(chunk, dict):
@@ -83,7 +83,7 @@ class OpenAiStream:
                 self._piece(row, data)
         if isinstance(delta.get("function_call"), dict) and not delta.get("tool_calls"):
             self._piece({"index": "function_call", "function": delta["function_call"]}, data)
-        added = _text(delta.get("content"))
+        added = content_text(delta.get("content"))
         self._text.append(added)
         self.has_begun = self.has_begun or bool(added or self._calls or self._reasoning or self._details)
         return added
@@ -196,10 +196,3 @@ def _whole(row: object) -> object:
     if not isinstance(row, dict):
         return row
     return {name: "".join(value) if name in _JOINED and isinstance(value, list) else value for name, value in row.items()}
-
-
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))

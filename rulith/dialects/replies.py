@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rulith.base.errors import Refused
-from rulith.base.json_text import check_numbers
+from rulith.base.json_text import check_numbers, is_deeper
+from rulith.base.limits import MODEL_DEPTH_MAX
 from rulith.dialects.arguments import read_object
 from rulith.dialects.transcript import CallIds, ProposedCall, Usage, clean_text
 
@@ -29,8 +30,33 @@ def _pairs(rows: list[tuple[str, object]]) -> dict:
 
 
 def parse(text: str | bytes) -> object:
-    """JSON of a model service, its doubled keys marked. Raises ValueError, RecursionError."""
+    """JSON of a model service, its doubled keys marked. Raises ValueError."""
+    if isinstance(text, bytes):
+        text = text.decode("utf-8-sig")
+    if is_deeper(text, MODEL_DEPTH_MAX):
+        raise ValueError("it is nested too deep")
     return json.loads(text, object_pairs_hook=_pairs)
+
+
+def opened(body: bytes | str) -> tuple[object, str]:
+    """A whole body as its document and its text. Raises Refused model_reply_unreadable."""
+    try:
+        return parse(body), body if isinstance(body, str) else body.decode("utf-8", "replace")
+    except ValueError:
+        raise Refused("model_reply_unreadable", problem="it is not JSON") from None
+
+
+def content_text(content: object) -> str:
+    """The text of a message, which some services give in parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def count(value: object) -> int | None:
+    """A number of tokens, or None where it is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 @dataclass

@@ -146,7 +146,7 @@ async def _error_text(answer: ClientStream) -> str:
         pass                             # its status says enough
     try:
         document = parse(body)
-    except (ValueError, RecursionError):
+    except ValueError:
         return body[:4000].decode("utf-8", "replace")
     if isinstance(document, list) and document:          # some services wrap the object
         document = document[0]

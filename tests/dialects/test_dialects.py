@@ -169,13 +169,12 @@ def test_anthropic_input_that_is_no_object_is_refused():
     ({"prompt_tokens": True, "completion_tokens": "2"}, (None, None, None, None)),
     (None, (None, None, None, None))])
 def test_openai_usage_counts_only_what_adds_up(usage, expected):
-    found = openai.read_usage(json.dumps({"usage": usage}).encode())
+    found = openai.usage_of(usage)
     assert (found.input_tokens, found.output_tokens, found.cached_input_tokens, found.uncached_input_tokens) == expected
 
 
 def test_anthropic_usage_counts_cached_tokens_as_input():
-    found = anthropic.read_usage(json.dumps({"usage": {"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 3,
-                                                       "cache_creation_input_tokens": 1}}).encode())
+    found = anthropic.usage_of({"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 1})
     assert (found.input_tokens, found.cached_input_tokens, found.uncached_input_tokens) == (9, 3, 6)
 
 

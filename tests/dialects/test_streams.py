@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rulith.base.errors import Refused
 from rulith.dialects import anthropic, openai
-from rulith.dialects.transcript import CallIds
+from rulith.dialects.transcript import CallIds, CallResult, ResultsEntry, UserEntry
 from rulith.wire.sse import EventStream
 
 WIRES = {"openai": openai, "anthropic": anthropic}
@@ -220,3 +220,23 @@ def test_a_huge_number_of_pieces_is_read_in_time_that_grows_with_them():
     document, digits = reply.document()
     (call,) = openai.read_document(document, CallIds(), digits).calls
     assert call.arguments == json.loads(text)
+
+
+@pytest.mark.parametrize("depth", [60, 150, 190, 250, 900, 5_000, 60_000])
+@pytest.mark.parametrize("wire, body", [
+    ("openai", '{"choices":[{"message":{"content":"x","tool_calls":[{"function":{"name":"Q","arguments":{"a":%s}}}]}}]}'),
+    ("openai", '{"choices":[{"message":{"content":"x","reasoning_details":%s}}]}'),
+    ("openai", '{"choices":[{"message":{"content":"x","tool_calls":[{"function":{"name":"Q","arguments":"{}"},"extra_content":%s}]}}]}'),
+    ("anthropic", '{"content":[{"type":"tool_use","name":"Q","input":{"a":%s}}]}'),
+    ("anthropic", '{"content":[{"type":"thinking","thinking":%s},{"type":"text","text":"x"}]}')])
+def test_nesting_of_any_depth_is_read_and_sent_back_or_refused(wire, body, depth):
+    """Whatever was read can be written again: no depth ends a conversation with a bug."""
+    data = (body % ("[" * depth + "]" * depth)).encode()
+    try:
+        reply = WIRES[wire].read_reply(data, CallIds())
+    except Refused as refused:
+        assert refused.code == "model_reply_unreadable" and depth > 150
+        return
+    assert depth < 250 and all(call.problem is not None or depth <= 60 or wire == "openai" for call in reply.calls)
+    results = ResultsEntry(tuple(CallResult(call.id, call.name, "{}") for call in reply.calls)) if reply.calls else UserEntry("b")
+    json.dumps(WIRES[wire].request_body(model="m", max_tokens=5, system="s", entries=[UserEntry("a"), reply.entry(), results], tools=[]))
