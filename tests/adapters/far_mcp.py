@@ -116,6 +116,9 @@ def serve(request):
 time.sleep(SETTINGS.get("slow", 0))
 if SETTINGS.get("stubborn"):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if SETTINGS.get("pids"):
+    with open(SETTINGS["pids"], "w", encoding="utf-8") as file:
+        file.write(str(os.getpid()))
 if SETTINGS.get("child"):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     with open(SETTINGS["child"], "w", encoding="utf-8") as file:
