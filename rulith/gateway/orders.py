@@ -26,7 +26,7 @@ from rulith.gateway.worker_work import Holder
 from rulith.wire.contract import validate
 from rulith.wire.lease import Fence
 
-AGAIN_S = 30.0                   # until a row that its holder left is offered to it once more
+AGAIN_S = 10.0                   # until a row that its holder left, or never got, is offered to it once more
 MATERIAL_CHARS_MAX = 200
 # route of the Console -> its body's members
 BODIES = {"order-verification": ("agentId", "caseId", "source", "toolId", "claim", "reason?"),

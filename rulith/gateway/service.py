@@ -91,6 +91,7 @@ class Gateway:
         work = WorkerWork(authority, settled=self.calls.note_affected, permits=desk.permissions)
         self.line = WorkerLine(authority, work,
                                lease=settings.lease, poll_hold_s=settings.poll_hold_s)
+        self.line.asks_reviews = settings.reviews
         self.line.materials = MaterialRoutes(desk, work, check_holder=self.line.check_holder, fence=self.line.fence)
         people = People(authority, self.calls, self.line)
         self.local = LocalApi(authority, self.calls, self.line, home.gateway)

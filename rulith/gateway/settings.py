@@ -5,7 +5,7 @@ else is refused by name, never half used.
 
 Units   members end in Ms, milliseconds; fields end in _s or _ms. requestsPerSecond is for each
         credential, twice as many at once; hosts are values of the Host field, with the port;
-        dropboxes are folders by Connection id
+        dropboxes are folders by Connection id; reviews says whether Workers are offered calls to review
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rulith.disk.atomic import read_json
 from rulith.wire.lease import LeasePolicy
 
 SPANS = ("leaseMs", "heartbeatMs", "holdMs", "pollHoldMs")
-MEMBERS = (*SPANS, "requestsPerSecond", "hosts", "dropboxes", "dropboxWindowMs")
+MEMBERS = (*SPANS, "requestsPerSecond", "hosts", "dropboxes", "dropboxWindowMs", "reviews")
 MS_MAX = 3_600_000
 REQUESTS_PER_S, REQUESTS_PER_S_MAX = 1_000, 1_000_000
 HOSTS_MAX = 64
@@ -35,6 +35,7 @@ class Settings:
     hosts: frozenset[str] = frozenset()
     dropboxes: tuple[tuple[str, str], ...] = ()
     dropbox_window_s: float = DROPBOX_WINDOW_MS / 1000
+    reviews: bool = False
 
 
 def read_settings(path: Path) -> Settings:
@@ -63,6 +64,9 @@ def read_settings(path: Path) -> Settings:
         raise refuse("dropboxes names a whole path of a folder for each Connection")
     if not _is_count(window_ms, DROPBOX_WINDOW_MS_MAX):
         raise refuse(f"dropboxWindowMs is a whole number of milliseconds from 1 to {DROPBOX_WINDOW_MS_MAX}")
+    reviews = found.get("reviews", False)
+    if not isinstance(reviews, bool):
+        raise refuse("reviews is true or false")
     lease_ms, heartbeat_ms = found.get("leaseMs", ACTIVE_LEASE_MS), found.get("heartbeatMs")
     if heartbeat_ms is None:
         heartbeat_ms = min(HEARTBEAT_MS, max(1, lease_ms // 4))
@@ -70,7 +74,7 @@ def read_settings(path: Path) -> Settings:
         raise refuse("heartbeatMs is shorter than leaseMs")
     poll_hold_s = found["pollHoldMs"] / 1000 if "pollHoldMs" in found else min(POLL_HOLD_S, lease_ms / 3000)
     return Settings(LeasePolicy(lease_ms, heartbeat_ms), found.get("holdMs", HOLD_BOUND_S * 1000) / 1000, poll_hold_s,
-                    per_s, frozenset(host.lower() for host in hosts), tuple(boxes.items()), window_ms / 1000)
+                    per_s, frozenset(host.lower() for host in hosts), tuple(boxes.items()), window_ms / 1000, reviews)
 
 
 def _is_count(value: object, most: int) -> bool:

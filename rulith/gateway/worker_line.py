@@ -83,6 +83,7 @@ class WorkerLine:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._carried: dict[str, Carried] = {}
         self.orders, self.reviews = WorkOrders(authority), WorkReviews(authority)
+        self.asks_reviews = False            # set by the service
         self.materials = None                # the routes of content that stays at a Worker; set by the service
         authority.live_tools = self.live_tools
         authority.on_refold.append(self._refolded)
@@ -246,7 +247,7 @@ class WorkerLine:
             if self.fence(connection_id) != admission.fence:
                 raise Refused("worker_lease_superseded")
             rows = self._work.dispatch(holder, self._held[connection_id].tools)
-            rows += [*self.reviews.rows(holder), *self.orders.rows(holder, self._held[connection_id].tools)]
+            rows += [*(self.reviews.rows(holder) if self.asks_reviews else ()), *self.orders.rows(holder, self._held[connection_id].tools)]
             left = deadline - loop.time()
             if rows or left <= 0 or request.is_client_gone() or self.authority.closing:
                 await self.authority.settled()

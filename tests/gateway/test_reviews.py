@@ -50,7 +50,7 @@ def tell(play, kit):
         async def main(world):
             await story(await Scene(world, kit).set_up())
             assert world.gateway.authority.ledger.verify() == []
-        play(main, pollHoldMs=200)
+        play(main, pollHoldMs=200, reviews=True)
     return run
 
 
@@ -118,3 +118,16 @@ def test_a_late_word_on_a_decided_call_is_no_work(tell):
         assert (await scene.say())["errorCode"] in ("worker_lease_lost", "worker_lease_superseded", "worker_lease_expired")
 
     tell(story)
+
+
+def test_a_gateway_asks_for_reviews_only_where_its_settings_say_so(play, kit):
+    async def story(world):
+        host, worker = world.host(), world.worker()
+        await worker.poll()
+        await host.initialize()
+        case = await world.open_case(host, "approved_calculation")
+        await world.act(host, worker, "read_input", case["root"])
+        assert (await host.call("ApplyAction", kit.action_call("write_approved_output", case["root"])))["state"] == "waiting_for_decision"
+        assert await worker.rows() == []
+
+    play(story, pollHoldMs=200)
