@@ -411,6 +411,9 @@ ALONE = {
     "how a call ended": (lambda d: _asked(d).update(outcome="failed"), "operation ", "should be"),
     "who read a premise, in the tree alone": (lambda d: next(
         node for node in walk(d) if node["by"]["kind"] == "receipt")["by"].update(worker="wkr_2"), "proof of acme.orders.line", "should be"),
+    "how a conclusion is written": (_of_all("share", lambda node: node.update(text="acme.orders.share(order=A-2)")), "proof of acme.orders.share", "should be"),
+    "what held after the close": (lambda d: d.update(closure="0" * 64), "closure", "should be"),
+    "proofs, and not the row that vouches for them": (lambda d: d["world"]["facts"].pop(), "proofs", "should be"),
     "the tier that a goal states": (lambda d: d["leaves"][0].update(tier="verified"), "proof of acceptance_met", "floor"),
 }
 
