@@ -1,7 +1,7 @@
 """The Worker hop under faults, whole: run by `.ci/run --long worker`.
 
 Every fault at every message of the job, then pairs of faults at random, then a Worker over a
-drop box killed before and after each of its durable steps. Writes docs/evidence/worker.json.
+drop box killed between every two of its durable steps. Writes docs/evidence/worker.json.
 Skipped, with the command to run it, wherever `--hop-pairs` is not given.
 """
 
@@ -48,7 +48,8 @@ def test_every_fault_at_every_message_and_a_kill_at_every_step(product, tmp_path
     record = {
         "name": "worker", "seed": seed, "commit": _commit(), "at": stamp(began_s), "seconds": round(clock.wall_s() - began_s),
         "messages": quiet.messages, "faults": len(FAULTS), "stories": len(plans), "faultsMet": met, "executions": executions,
-        "calls": dict(sorted(ends.items())), "dropBoxSteps": kills.steps, "dropBoxKills": kills.hits,
+        "calls": dict(sorted(ends.items())), "dropBoxSteps": kills.steps, "dropBoxKills": kills.hits, "dropBoxNotReached": kills.not_reached,
+        "dropBoxPlaces": dict(sorted(kills.places.items())),
         "dropBoxEnds": dict(sorted(kills.ends.items())), "failures": failures,
     }
     place = ROOT / "docs" / "evidence" / "worker.json"

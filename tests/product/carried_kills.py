@@ -25,6 +25,8 @@ AT_ONCE = 4                      # a trial mostly waits for the next look
 class Kills:
     steps: int = 0
     hits: int = 0
+    not_reached: int = 0
+    places: Counter = field(default_factory=Counter)      # by what the Worker was about to do, or had done
     ends: Counter = field(default_factory=Counter)
     failures: list[dict] = field(default_factory=list)
 
@@ -36,6 +38,7 @@ class BoxTrial:
     steps: int
     hit: bool
     writes: int
+    place: str
 
     def problems(self) -> list[str]:
         found = [] if self.writes <= 1 else [f"{self.writes} writes took place"]
@@ -43,9 +46,14 @@ class BoxTrial:
             found.append(f"the job ended {self.status}")
         if self.status == 0 and self.writes != 1:
             found.append(f"completed with {self.writes} writes")
-        if self.step and not self.hit:
+        if self.is_reached and self.step and not self.hit:
             found.append("nothing was killed")
         return found
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the job had so many steps this time: how many looks a trip takes is up to the machine."""
+        return self.steps >= self.step
 
 
 def run_trial(product, scratch: Path, step: int) -> BoxTrial:
@@ -71,7 +79,8 @@ def run_trial(product, scratch: Path, step: int) -> BoxTrial:
         finally:
             end(agent)
         rows = log_of(halt)
-    return BoxTrial(step, status, max((row.get("step", 0) for row in rows), default=0), any("killed" in row for row in rows), air.writes())
+    last = max((row for row in rows if "step" in row), key=lambda row: row["step"], default={"step": 0, "name": ""})
+    return BoxTrial(step, status, last["step"], any("killed" in row for row in rows), air.writes(), last["name"])
 
 
 def kill_at_each_step(product, scratch: Path) -> Kills:
@@ -89,6 +98,9 @@ def kill_at_each_step(product, scratch: Path) -> Kills:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for done in pool.map(trial, range(1, quiet.steps + 1)):
             found.hits += done.hit
+            found.not_reached += not done.is_reached
+            if done.hit:
+                found.places[done.place] += 1
             found.ends["completed" if done.status == 0 else "needs a person" if done.status == 11 else "other"] += 1
             found.failures += [{"step": done.step, "problem": problem} for problem in done.problems()]
     return found
