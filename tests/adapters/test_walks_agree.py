@@ -1,11 +1,14 @@
 """count, list, search and hash against a plain walk of the same generated folder: another way to the same answer."""
 
 import hashlib
+import json
 import os
 import random
 
 import pytest
 
+from rulith.adapters.outcomes import Executed, Failed
+from rulith.base.errors import Refused
 from tests.adapters.test_workspace_walks import Desk
 
 NAMES = ["a", "B", "é", "z z", ".hidden", "ü.txt", "\u30d5", "\U0001f600", "10", "9", "x-y", "_"]
@@ -69,3 +72,35 @@ def test_a_generated_folder_is_told_as_a_plain_walk_finds_it(tmp_path, seed):
     for path, is_folder, content in found[:10]:
         if not is_folder:
             assert desk.row("hash", path=path)["sha256"] == hashlib.sha256(content).hexdigest()
+
+
+ODD = [b"\n", b"a\tb", b"\xff\xfe", b"con", b"..a", b"x" * 255, b"a:b", b" ", b"\xe2\x80\xae", b"?v", b"*", "e\u0301".encode(), b"a\\b", b"-rf", b"'\"", b"\xed\xa0\x80"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names that only POSIX takes")
+def test_a_folder_of_odd_names_breaks_no_tool(tmp_path):
+    """Each is told as text, or owned up to; what can be asked for is read, what cannot is refused before a claim."""
+    desk = Desk(tmp_path)
+    for number, name in enumerate(ODD):
+        place = os.path.join(os.fsencode(desk.root), name)
+        if number % 3:
+            with open(place, "wb") as file:
+                file.write(b"needle " + name)
+        else:
+            os.mkdir(place)
+            with open(os.path.join(place, name), "wb") as file:
+                file.write(b"needle")
+    listed = desk.run("list", inline_bytes=10**6)
+    assert len(listed.rows) == len(ODD) and listed.text.encode("utf-8")
+    found = desk.run("search", query="needle", inline_bytes=10**6)
+    assert found.text.encode("utf-8") and json.loads(found.text)["matches"]
+    counted = desk.run("count", recursive=True)
+    assert isinstance(counted, Failed) and "not Unicode text" in counted.reason and counted.reason.encode("utf-8")
+    read = 0
+    for row in listed.rows:
+        if row["entry_type"] == "file":
+            try:
+                read += isinstance(desk.run("read_text", path=row["path"]), Executed)
+            except Refused as refused:
+                assert refused.code == "path_refused" and refused.teaching.encode("utf-8")
+    assert read >= 2
