@@ -57,6 +57,7 @@ class CallServer:
         self._unread = unread
         self._emit = emit
         self._lessons = Lessons()
+        self._is_sending = False         # whether the call under way may have left
         self.steps: list[dict] = []      # every ApplyAction that was sent, with what became of it
 
     def begin_turn(self) -> None:
@@ -73,11 +74,11 @@ class CallServer:
             try:
                 result, suspends, code = await self._one(call)
             except asyncio.CancelledError:
-                results.append(self._interrupted(call))
+                results.append(self._interrupted(call) if self._is_sending else _local(call, Refused("turn_stopped")))
                 rest = [_local(later, Refused("turn_stopped")) for later in calls[index + 1:]]
                 return Served(results + rest, "stopped", "The turn was stopped.", tuple(codes))
             except Refused as refusal:
-                if refusal.code != "credential_rejected" and not refusal.facts.get("nothing_ran"):
+                if self._is_sending and refusal.code != "credential_rejected" and not refusal.facts.get("nothing_ran"):
                     self._unread.interrupted(call.name, call.arguments or {}, self._line.session.before)
                 raise
             except Mismatch as mismatch:
@@ -100,6 +101,7 @@ class CallServer:
 
     async def _one(self, call: ProposedCall) -> tuple[CallResult, bool, str]:
         """The call's result, whether it suspends the rest, and the Board's error code."""
+        self._is_sending = False
         arguments = self._pinned(call)
         # What cannot be read is told apart by what is wrong with it: one mistake after another is no circle.
         asked = arguments if call.problem is None else {"": str(call.problem)}
@@ -112,6 +114,7 @@ class CallServer:
         held_back = await self._held_back(call)
         if held_back is not None:
             return self._answered_here(call, held_back, asked), True, ""
+        self._is_sending = True
         answer = await self._line.call(call.name, arguments, call_id=call.id)
         answer, showed_earlier = self._unread.take(answer, arguments, answer.before)
         if call.name == "ApplyAction":

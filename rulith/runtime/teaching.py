@@ -10,6 +10,7 @@ Source  the design, "Agent Runtime"; the MCP surface, "Board View"
 from __future__ import annotations
 
 from collections.abc import Iterator
+from zlib import crc32
 
 from rulith.base.limits import CHANGE_CHARS_MAX, CHANGE_LINES_MAX, REFUSED_ALIKE_MAX, SHOWN_FACTS_MAX
 from rulith.runtime.answers import Answer, Kind, compact
@@ -55,6 +56,8 @@ class Lessons:
 
     def _line(self, what: str, name: str, now: str, is_new: bool) -> str:
         """What is told of one thing; nothing of one that is shown for the first time, unless it is known to be new."""
+        if len(now) > CHANGE_CHARS_MAX:                      # a long text is told apart by its length and a checksum
+            now = f"{now[:CHANGE_CHARS_MAX]} … {len(now)} {crc32(now.encode('utf-8', 'replace'))}"
         before = self._shown.pop((what, name), None)
         self._shown[what, name] = now                        # the newest last: the oldest goes first
         if len(self._shown) > SHOWN_FACTS_MAX:

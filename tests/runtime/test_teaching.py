@@ -119,6 +119,7 @@ CHANGES = [
     ("a stronger tier", view(nodes=[node("f1", "p(1)")]), view(nodes=[node("f1", "p(1)", "attested")]), ["now: p(1) [attested]"]),
     ("a fact less", view(nodes=[node("f1", "p(1)"), node("f2", "q(2)")]), view(nodes=[node("f1", "p(1)")]), ["gone: q(2) [asserted]"]),
     ("a fact that a cut view leaves out", view(nodes=[node("f1", "p(1)"), node("f2", "q(2)")]), view(nodes=[node("f1", "p(1)")], truncated=True), [NOTHING]),
+    ("a long text that changed at its end", view(nodes=[node("f1", "p" * 900 + "1")]), view(nodes=[node("f1", "p" * 900 + "2")]), ["now: " + "p" * 234 + "…"]),
     ("a goal met", view(taskStatus=goal(False)), view(taskStatus=goal(True)), ["goal met: it adds up"]),
     ("a goal lost", view(taskStatus=goal(True)), view(taskStatus=goal(False)), ["goal unmet: it adds up"]),
     ("certified", view(taskStatus=goal(True)), view(taskStatus=goal(True, True)), ["root_a is certified now: it may be closed as completed"]),

@@ -434,6 +434,25 @@ def test_what_an_earlier_process_left_keeps_a_write_back_while_the_board_cannot_
     assert gateway.sent("ApplyAction") == [] and unread.needs_read
 
 
+def test_a_write_that_was_still_held_back_when_the_turn_was_stopped_is_not_called_lost(line_to, heard, in_loop):
+    """Only the read before it was under way."""
+    from tests.runtime.scripted_gateway import SILENT
+    unread = UnreadOutcomes()
+    unread.restore(kept("done"))
+
+    async def whole():
+        async with line_to(lambda call: SILENT) as (gateway, line):
+            serving = asyncio.ensure_future(CallServer(line, Pins(), unread, emit=heard.emit).serve([ProposedCall("c1", *READ)]))
+            while not gateway.calls:
+                await asyncio.sleep(0.001)
+            serving.cancel()
+            return await serving
+
+    served = in_loop(whole())
+    assert served.ended == "stopped" and json.loads(served.results[0].text)["requestExecuted"] is False
+    assert unread.left() == [f"ApplyAction {DRIVE[0]} {ROOT} (done)"]
+
+
 @pytest.mark.parametrize("last, pings", [("Done.", 1), (Whole(500, b"down"), 0), (Whole(200, {"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}), 0)],
                          ids=["a reply", "a service that is away", "an empty reply"])
 def test_one_ping_acknowledges_only_when_the_model_has_replied(line_to, heard, in_loop, last, pings):
