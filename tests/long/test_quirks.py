@@ -34,14 +34,14 @@ def test_ten_thousand_turns_leave_every_conversation_alive(request: pytest.Fixtu
     if not turns:
         pytest.skip("some minutes: .ci/run --long quirks")
     clock = SystemClock()
-    began_s, began = clock.monotonic_s(), stamp(clock.wall_s())
+    began_s, began, commit = clock.monotonic_s(), stamp(clock.wall_s()), _commit()
     told, sizes = Told(), [min(PART, turns - done) for done in range(0, turns, PART)]
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         for done in as_completed([pool.submit(part, seed, number, size) for number, size in enumerate(sizes)]):
             told.add(done.result())
             print(f"{told.turns} turns, {len(told.failures)} failures, {clock.monotonic_s() - began_s:.0f} s", flush=True)
     if turns >= RECORDED:
-        _record(told, seed, began, round(clock.monotonic_s() - began_s))
+        _record(told, seed, commit, began, round(clock.monotonic_s() - began_s))
     assert not told.failures, told.failures[:5]
     rare = [name for name in (fault.strip() for fault in FAULTS) if told.faults[name] < SEEN_MIN]
     assert turns < RECORDED or not rare, f"hardly came up: {rare}"
@@ -52,9 +52,9 @@ def part(seed: int, number: int, turns: int) -> Told:
     return asyncio.run(play(seed, turns, first=number * 1_000))
 
 
-def _record(told: Told, seed: int, began: str, seconds: int) -> None:
+def _record(told: Told, seed: int, commit: str, began: str, seconds: int) -> None:
     record = {
-        "name": "quirks", "seed": seed, "commit": _commit(), "at": began, "seconds": seconds, "turns": told.turns, "requests": told.requests,
+        "name": "quirks", "seed": seed, "commit": commit, "at": began, "seconds": seconds, "turns": told.turns, "requests": told.requests,
         "effects": told.effects, "oddities": len(told.faults), "mutants": len(MUTANTS), "failed": len(told.failures),
         "outcomes": dict(sorted(told.outcomes.items())), "learned": dict(sorted(told.learned.items())),
         "byOddity": dict(sorted(told.faults.items())), "failures": told.failures[:5]}

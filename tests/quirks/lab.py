@@ -75,6 +75,7 @@ class Round:
     in_text: bool = False
     is_stream: bool = False
     is_done: bool = False
+    met: list[str] = field(default_factory=list)      # the faults it was served with
 
 
 class Lab:
@@ -216,6 +217,7 @@ class Lab:
             self._busy, planned.fault = None, FAULTS["plain"]
         if not fits(planned.fault, self.wire, is_stream=is_stream, has_calls=bool(planned.calls), in_text=in_text):
             planned.fault = FAULTS["plain"]
+        planned.met.append(planned.fault.name.strip())
         draft = self._draft(planned, in_text)
         planned.fault.apply(draft, self._rng)
         self._finish_draft(planned, draft, in_text)

@@ -242,7 +242,7 @@ class Conversing:
                 and self.service.wire in fault.wires and (fault.name not in AS_TEXT_FAULTS or self.service.in_text)]
         if not pool or (not self._only and rng.random() < 0.25):
             return FAULTS["plain"]
-        fault = rng.choice(pool)
+        fault = rng.choices(pool, [3 if fault.form == "whole" or fault.name in AS_TEXT_FAULTS else 1 for fault in pool])[0]      # the rarer ones
         return FAULTS["plain"] if fault.name == "silence" and rng.random() < 0.8 and not self._only else fault
 
     def _mark(self, letter: str) -> str:
@@ -257,7 +257,7 @@ class Conversing:
         for place, planned in enumerate(plan):
             if not planned.is_done:
                 break
-            self.told.faults[planned.fault.name.strip()] += 1
+            self.told.faults.update(planned.met)
             runs, ends = meant(planned.fault, lab.wire, planned.in_text)
             self._check_effects(lab, plan, planned, runs, strict=not board_failed)
             if ends != ON or not planned.calls or planned.served == 0:
