@@ -1,6 +1,6 @@
 """Tools that reach out, the whole way: what an HTTP service, a database and an MCP server said or left unsaid, as the Board hears of it.
 
-Duty: issue "The Worker, complete"; an unknown effect is never reported as failed and waits for a person.
+Duty: the Worker hop, "Adapters" and "Failure paths": an unknown effect is never reported as failed and waits for a person.
 """
 
 from __future__ import annotations
