@@ -94,7 +94,7 @@ async def _one_shot(options: Options, settings: Settings) -> RunResult:
     try:
         result = await work
     except asyncio.CancelledError:
-        result = RunResult("stopped", TERMINATED, "The run was stopped.")
+        result = run.cut_off()
     finally:
         parent.cancel()
         if not settings.attached:

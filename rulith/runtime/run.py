@@ -295,6 +295,14 @@ class AgentRun:
         result = failed(problem)
         if isinstance(problem, Refused) and problem.code == "budget_spent":
             result.outcome = "stuck"             # how a job stands, and no fault
+        return self._as_far(result)
+
+    def cut_off(self) -> RunResult:
+        """The result of a run that was told to end in the middle."""
+        return self._as_far(RunResult("stopped", TERMINATED, "The run was stopped."))
+
+    def _as_far(self, result: RunResult) -> RunResult:
+        """`result` with what the run had come to."""
         closed = [] if self._line is None else self._line.book.closed
         result.case_id, result.root = self._case(closed)
         result.steps, result.closed_cases = self._steps(), closed

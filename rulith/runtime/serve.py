@@ -27,7 +27,7 @@ HOST = "127.0.0.1"
 _STATUS = {
     "task_refused": 400, "serve_gate": 403, "serve_body": 403, "serve_route": 404, "request_conflict": 409, "request_interrupted": 409,
     "conversation_archived": 409, "model_confirmation": 409, "slots_busy": 429, "queue_full": 429, "serve_draining": 503, "history_full": 507,
-    "disk_full": 507, "write_failed": 507,
+    "history_unusable": 507, "disk_full": 507, "write_failed": 507,
 }
 _STATES = {"request_interrupted": "interrupted", "model_confirmation": "model-confirmation"}
 _QUEUED = "It is queued; GET /runs tells how it goes, and ?stream=1 as it goes."

@@ -224,7 +224,7 @@ class Service:
     def emit(self, type_: str, **fields: object) -> None:
         """The sink of everything that runs here: told on with the conversation and task it belongs to."""
         job = self._job
-        if job is not None:
+        if job is not None and "session" not in fields:
             fields = {"session": job.session_key, "task": job.id, **fields}
             self._watch(job, type_, fields)
         fields = {**fields, "board": self._line.session.agent_id} if self._line.session.agent_id else fields

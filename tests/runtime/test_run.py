@@ -266,7 +266,8 @@ def test_a_run_ends_cleanly_however_it_is_told_to(tmp_path, how, status):
             pipe.close()
         assert gateway.deleted == ["s1"]
         assert "notifications/cancelled" not in gateway.methods
-    assert json.loads(out.splitlines()[-1])["event"]["exit"] == status
+    last = json.loads(out.splitlines()[-1])["event"]
+    assert (last["exit"], last["outcome"], last["caseId"]) == (status, "stopped", CASE)
 
 
 # a chat

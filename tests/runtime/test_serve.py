@@ -604,11 +604,13 @@ def test_archiving_waits_for_the_turn_under_way(through):
     async def story(served):
         _, receipt = await served.task("one", sessionKey="a")
         await served.until(lambda: served.model.requests)
+        assert (await served.ask("POST", "/conversation/archive", {"sessionKey": "b", "archived": True}))[1]["state"] == "archived"
+        assert "task" not in served.heard.of("conversation-archived").pop()      # it is not about the turn under way
         assert (await served.ask("POST", "/conversation/archive", {"sessionKey": "a", "archived": True}))[1]["state"] == "pending"
         assert (await served.task("two", sessionKey="a"))[0] == 409
         gate.set()
         assert (await served.done(receipt["id"]))["outcome"] == "conversation"
-        await served.until(lambda: served.heard.of("conversation-archived"))
+        await served.until(lambda: [each for each in served.heard.of("conversation-archived") if each["session"] == "a"])
         assert (await served.task("two", sessionKey="a"))[0] == 409
     slow(through, gate, story)
 
@@ -804,7 +806,7 @@ def test_a_disk_that_fails_during_a_turn_ends_the_service_5(through, tmp_path, m
     gate = asyncio.Event()
 
     async def story(served):
-        await served.task("one", sessionKey="a")
+        receipts = [(await served.task(text, sessionKey="a"))[1] for text in ("one", "three")]
         await served.until(lambda: served.model.requests)
 
         def full(*_, **__):
@@ -812,6 +814,9 @@ def test_a_disk_that_fails_during_a_turn_ends_the_service_5(through, tmp_path, m
         monkeypatch.setattr("rulith.disk.atomic.os.replace", full)
         status, refused = await served.task("two", sessionKey="a")
         assert (status, refused["errorCode"]) == (507, "disk_full")
+        _, third = receipts
+        status, refused = await served.ask("POST", "/turn/stop", {"sessionKey": "a", "id": third["id"]})
+        assert (status, refused["errorCode"]) == (507, "history_unusable")
         gate.set()
         result = await ended(served)
         monkeypatch.undo()
