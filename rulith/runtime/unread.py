@@ -18,58 +18,18 @@ Source  the MCP surface, "Several conversations on one session"
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from rulith.base.limits import UNREAD_ALL_MAX, UNREAD_ROWS_MAX
-from rulith.runtime.answers import Answer, Kind, compact
-from rulith.runtime.strip import RUNNING, SETTLED, UNRESOLVED, WRITES, Entry, Key, names, newly_listed, own_entry
+from rulith.runtime.answers import Answer, Kind
+from rulith.runtime.strip import RUNNING, SETTLED, WRITES, Entry, Key, names
+from rulith.runtime.unread_rows import (
+    ADMITTED, LOST, OPEN, PENDING, PRESENTED, STATES, UNLISTED, Nameless, Row, better, call_label, merged, own_of, spliced, with_answer,
+)
 
-OPEN, PENDING, PRESENTED = "open", "pending", "presented"
-LOST, UNLISTED = "lost", "unlisted"              # states of this record, beside those of the strip
-STATES = (*UNRESOLVED, *SETTLED, LOST, UNLISTED)
-LABEL_CHARS_MAX = 200
 GATE = "previous_result_undelivered"
-_ADMITTED = (Kind.ACCEPTED, Kind.REFUSED, Kind.HELD)
 _READ_FIRST = ("This call was not sent. An earlier call of this conversation has an outcome that you have not read: "
                "it stands in `operations`. Read it, then decide whether this call is still right.")
 _GONE = "{labels}: no longer listed; last seen as {state}. What became of it is in the Console."
-
-
-@dataclass
-class Row:
-    """One write of this conversation. `entry` is the strip row that told its outcome, as it came."""
-
-    key: Key
-    state: str
-    phase: str = OPEN
-    entry: dict | None = None
-    restored: bool = False           # from an earlier process: its content is not here
-    withheld: bool = False
-
-    @property
-    def label(self) -> str:
-        return self.key[1]
-
-
-@dataclass(frozen=True)
-class _Nameless:
-    """A call whose answer was lost before progress or a strip named it.
-
-    before    what was listed when it was sent
-    after     the newest admission known then: the call's own is later
-    """
-
-    tool: str
-    label: str
-    before: frozenset[Key]
-    after: str
-    restored: bool = False
-
-    def found_in(self, entries: list[Entry]) -> Entry | None:
-        """The one new entry of its tool; over a restart, when others may have called, its label must be that of the call too."""
-        if self.restored:
-            entries = [entry for entry in entries if entry.label == self.label and entry.at > self.after]
-        return newly_listed(self.tool, entries, self.before)
 
 
 class UnreadOutcomes:
@@ -80,13 +40,13 @@ class UnreadOutcomes:
         self.book.join(self)
         self.awaits_reply = False    # an answer of the Board went to this model, and it has not replied since
         self._rows: dict[Key, Row] = {}
-        self._nameless: list[_Nameless] = []
+        self._nameless: list[Nameless] = []
 
     # an answer that goes to this conversation's model
 
     def take(self, answer: Answer, arguments: dict, before: Collection[Key]) -> tuple[Answer, bool]:
         """Learn from an answer; return it as the model gets it, and whether it shows the outcome of an earlier call."""
-        own = _own_of(answer, before)
+        own = own_of(answer, before)
         self._name_lost(answer, own)
         showed_earlier = self._mark_shown(answer, own, before)
         self._drop_missing(answer)
@@ -94,7 +54,7 @@ class UnreadOutcomes:
         self._note_own(answer, arguments, own, before)
         waiting = self._shown_rows(lambda row: row.entry is not None)
         if waiting and isinstance(answer.body.get("operations"), list):
-            answer, showed_earlier = _spliced(answer, waiting), True
+            answer, showed_earlier = spliced(answer, waiting), True
             self._present(waiting)
         self._is_told(answer)
         return answer, showed_earlier
@@ -120,7 +80,7 @@ class UnreadOutcomes:
         gone = [row for row in waiting if row.entry is None]
         words = [_GONE.format(labels=row.label, state=row.state) for row in gone]
         shown = [row.entry for row in waiting if row.entry is not None]
-        operations = shown if read is None or not isinstance(read.body.get("operations"), list) else _merged(read.body["operations"], shown)
+        operations = shown if read is None or not isinstance(read.body.get("operations"), list) else merged(read.body["operations"], shown)
         self._present(waiting)
         for row in gone:
             del self._rows[row.key]
@@ -148,7 +108,7 @@ class UnreadOutcomes:
         """A call whose answer nobody waits for any more."""
         if tool in WRITES:
             newest = max((at for _, _, at in before), default="")
-            self._nameless.append(_Nameless(tool, call_label(tool, arguments), frozenset(before), newest))
+            self._nameless.append(Nameless(tool, call_label(tool, arguments), frozenset(before), newest))
 
     def replied(self) -> None:
         """The model answered a request that carried everything presented so far."""
@@ -188,7 +148,7 @@ class UnreadOutcomes:
             if tool not in WRITES or not isinstance(label, str) or not isinstance(at, str) or state not in STATES:
                 continue
             if state == LOST:
-                self._nameless.append(_Nameless(tool, label, frozenset(), at, restored=True))
+                self._nameless.append(Nameless(tool, label, frozenset(), at, restored=True))
                 continue
             phase = PENDING if state in SETTLED else OPEN
             self._add(Row((tool, label, at), state, phase, restored=True, withheld=row.get("withheld") is True))
@@ -210,7 +170,7 @@ class UnreadOutcomes:
             if not entry.is_settled:
                 row.state, row.restored = entry.state, False
                 continue
-            best = _better(row.entry, entry.row)
+            best = better(row.entry, entry.row)
             if best is entry.row:                # else the richer entry is spliced in, and presented by that
                 row.phase = PRESENTED
                 showed_earlier = showed_earlier or entry.key != own
@@ -229,7 +189,7 @@ class UnreadOutcomes:
                 continue
             row.restored = False
             if entry.is_settled:
-                row.entry, row.state, row.withheld = _better(row.entry, entry.row), entry.state, entry.is_withheld
+                row.entry, row.state, row.withheld = better(row.entry, entry.row), entry.state, entry.is_withheld
                 row.phase = PENDING if row.phase == OPEN else row.phase
             elif row.phase == OPEN:
                 row.state = entry.state
@@ -243,7 +203,7 @@ class UnreadOutcomes:
                 self._nameless.remove(lost)
                 self.book.tell_apart(entry.key)
                 self._add(Row(entry.key, entry.state))
-            elif answer.kind in _ADMITTED and answer.tool != "QueryBoard" and not lost.restored:
+            elif answer.kind in ADMITTED and answer.tool != "QueryBoard" and not lost.restored:
                 self._nameless.remove(lost)
                 self.book.warn(f"what became of {lost.label} cannot be told from the strip any more; the Console shows it")
 
@@ -271,7 +231,7 @@ class UnreadOutcomes:
         if entry is None:                        # named by progress or ping, and not in this answer's strip
             self._add(Row(own, answer.state if answer.state in STATES else RUNNING if answer.kind is Kind.LOST else UNLISTED))
         elif entry.is_settled:
-            self._add(Row(own, entry.state, PRESENTED, _with_answer(entry, answer), withheld=entry.is_withheld))
+            self._add(Row(own, entry.state, PRESENTED, with_answer(entry, answer), withheld=entry.is_withheld))
         else:
             self._add(Row(own, entry.state))
 
@@ -362,46 +322,3 @@ class OutcomeBook:
     def trim(self) -> None:
         while sum(map(len, self._joined)) > UNREAD_ALL_MAX:
             max(self._joined, key=len).drop_oldest()
-
-
-def call_label(tool: str, arguments: dict) -> str:
-    """The call as a strip would name it: from its own input only."""
-    names = {"OpenCase": ("caseType", "caseId"), "ApplyAction": ("action", "target"), "CloseCase": ("root",), "ReadArtifact": ("ref",)}
-    words = [arguments.get(name) for name in names.get(tool, ())]
-    return " ".join([tool, *(word for word in words if isinstance(word, str) and word)])[:LABEL_CHARS_MAX]
-
-
-def _own_of(answer: Answer, before: Collection[Key]) -> Key | None:
-    """The key of the call that this answer is about, where the call was admitted and can be told."""
-    if answer.tool not in WRITES or answer.own is not None:
-        return answer.own
-    if answer.kind not in _ADMITTED:
-        return None
-    entry = own_entry(answer.tool, answer.operations, before)
-    return None if entry is None else entry.key
-
-
-def _better(one: dict | None, other: dict) -> dict:
-    """Which of two rows of a call tells more: a withheld one wins, since it says what may be seen now."""
-    is_poorer = other.get("contentWithheld") is not True and not isinstance(other.get("result"), dict)
-    return one if one is not None and is_poorer and isinstance(one.get("result"), dict) else other
-
-
-def _with_answer(entry: Entry, answer: Answer) -> dict:
-    """The call's own row with its answer as the recorded result, should this transcript get lost."""
-    if entry.is_withheld or entry.has_result or answer.kind is Kind.HELD:
-        return entry.row
-    public = {name: value for name, value in answer.body.items() if name not in ("operations", "currentView")}
-    kept = {name: value for name, value in entry.row.items() if name not in ("summary", "reason")}
-    return {**kept, "result": {"content": [{"type": "text", "text": compact(public)}], "isError": answer.kind is Kind.REFUSED}}
-
-
-def _merged(rows: Iterable[object], shown: Iterable[dict]) -> list[object]:
-    """The strip with the kept rows in place of poorer ones of the same calls, newest first."""
-    kept = {(row["tool"], row["label"], row["at"]): row for row in shown}
-    others = [row for row in rows if not isinstance(row, dict) or (row.get("tool"), row.get("label"), row.get("at")) not in kept]
-    return sorted([*others, *kept.values()], key=lambda row: str(row.get("at", "")) if isinstance(row, dict) else "", reverse=True)
-
-
-def _spliced(answer: Answer, waiting: Iterable[Row]) -> Answer:
-    return replace(answer, body={**answer.body, "operations": _merged(answer.body["operations"], [row.entry for row in waiting if row.entry])})

@@ -363,7 +363,7 @@ def test_a_label_that_was_withheld_still_names_its_call(a):
     ("ApplyBatch", {"operations": []}, "ApplyBatch"), ("ApplyAction", {}, "ApplyAction"), ("ApplyAction", {"action": "x" * 300}, "ApplyAction " + "x" * 188)])
 def test_a_call_is_labelled_as_the_board_labels_it(tool, arguments, label):
     from rulith.board.operations import call_label as of_the_board
-    from rulith.runtime.unread import call_label
+    from rulith.runtime.unread_rows import call_label
     assert call_label(tool, arguments) == of_the_board(tool, arguments) == label
 
 

@@ -101,7 +101,7 @@ def test_a_program_with_one_repair_less_is_found(name, words, quick, seeded_home
         monkeypatch.setattr(BoardSession, "_after_loss", _sent_again)
     elif name == "no outcome holds a write back":
         monkeypatch.setattr(UnreadOutcomes, "gate", lambda self, read=None: None)
-        monkeypatch.setattr("rulith.runtime.unread._spliced", lambda answer, waiting: answer)
+        monkeypatch.setattr("rulith.runtime.unread.spliced", lambda answer, waiting: answer)
     elif name == "a conversation does not hear what another was shown":
         monkeypatch.setattr(OutcomeBook, "overhear", lambda self, *more: None)
     else:
