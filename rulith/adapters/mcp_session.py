@@ -88,7 +88,8 @@ class Session:
             self._probe = self._next_id()
             message = request(STATELESS, self._probe, "server/discover", VERSION)
             try:
-                response = await budget.within(self.link.exchange(message, budget), min(PROBE_S, budget.left_s() / 3))
+                patience_s = budget.left_s() if self._pinned else min(PROBE_S, budget.left_s() / 3)
+                response = await budget.within(self.link.exchange(message, budget), patience_s)
             except Turned:
                 break
             except Cut as cut:

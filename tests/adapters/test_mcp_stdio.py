@@ -66,7 +66,6 @@ def _impatient(monkeypatch):
     """A server that will not leave is waited for less long than in earnest."""
     monkeypatch.setattr("rulith.adapters.mcp_stdio.CLOSE_S", 0.4)
     monkeypatch.setattr("rulith.adapters.mcp_stdio.TERMINATE_S", 0.4)
-    monkeypatch.setattr("rulith.adapters.mcp_session.PROBE_S", 1.0)
 
 
 @pytest.fixture
@@ -105,7 +104,10 @@ def once(desk, entry, arguments=None, fence=None, **settings):
     (["2026-07-28"], {"slow": 1.6}, "2026-07-28"), (["2025-11-25"], {"slow": 1.6}, "2025-11-25"),
     (["2025-11-25"], {"silent": ["server/discover"]}, "2025-11-25"), (["2025-11-25"], {"deadly": ["server/discover"]}, "2025-11-25"),
 ])
-def test_a_session_speaks_the_newest_date_of_both(desk, dates, settings, agreed):
+def test_a_session_speaks_the_newest_date_of_both(desk, dates, settings, agreed, monkeypatch):
+    if "slow" in settings or "silent" in settings:
+        monkeypatch.setattr("rulith.adapters.mcp_session.PROBE_S", 1.0)
+
     async def story():
         async with closing(desk):
             outcome = await desk.call(desk.source(dates=dates, **settings), "rows", {"n": 7})
@@ -126,6 +128,12 @@ def test_a_date_of_the_vault_is_the_only_one_that_is_spoken(tmp_path, date):
     other = {"2025-06-18": ["2025-11-25"], "2025-11-25": ["2025-06-18"], "2026-07-28": ["2025-11-25"]}[date]
     outcome = once(desk, "rows", {}, dates=other)
     assert isinstance(outcome, Failed) and date in outcome.reason
+
+
+def test_a_date_that_was_chosen_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("rulith.adapters.mcp_session.PROBE_S", 0.2)
+    desk = Desk(tmp_path, protocol="2026-07-28")
+    assert isinstance(once(desk, "rows", {}, dates=["2026-07-28"], slow=1), Executed) and "initialize" not in desk.methods()
 
 
 @pytest.mark.parametrize("settings", [{"dates": ["2024-11-05"]}, {"dates": ["2026-01-01"], "strict": True}, {"silent": ["initialize"]}])
@@ -159,13 +167,14 @@ def test_after_the_call_was_sent_only_an_answer_tells(desk, entry, words):
 
     async def story():
         async with closing(desk):
-            source = desk.source(tools=[entry])
+            source = desk.source(tools=[entry, "rows"])
+            await desk.call(source, "rows")          # the session is open: only the call itself takes its time
             outcome = await desk.call(source, entry, None, **({"timeoutMs": 1_500} if entry == "sleeps" else {}))
             return outcome, desk.session()
 
     outcome, session = play(story())
     assert isinstance(outcome, Withheld) and outcome.code == "mcp_execution_unknown" and words in outcome.why
-    assert session is None and desk.methods().count("tools/call") == 1
+    assert session is None and desk.methods().count("tools/call") == 2
 
 
 def test_a_call_for_which_no_time_is_left_is_not_sent(desk):
