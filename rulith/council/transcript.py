@@ -1,0 +1,56 @@
+"""A thread as a model reads it: Markdown, every message with its id, whom the thread asks, what its tag expects.
+
+What others wrote is theirs: each message says who, and whether a person or a program.
+
+Source  the council surface, "Transcript"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rulith.council.records import fenced, one_line, reference
+from rulith.council.seeds import Tag
+
+REF_CHARS = 12
+
+
+def transcript(detail: Mapping, tag: Tag | None) -> str:
+    """The whole thread; `detail` as forum/reading.py gives it to this reader."""
+    counted = f"{detail['reply_count']} replies from {detail['responder_count']} others"
+    working = f", {detail['in_progress']} still working" if detail["in_progress"] else ""
+    parts = [f"# Thread {detail['id']} — {one_line(detail['title'])}", "",
+             f"{detail['tag']} · {detail['status']} · opened by {_who(detail['author_name'], detail['author_is_person'])} · {counted}{working}",
+             f"Asked: {', '.join(map(one_line, detail['asked'])) or 'nobody'}"]
+    if detail["git_ref"]:
+        parts.append(f"At commit {detail['git_ref'][:REF_CHARS]}{' with changes that were not committed' if detail['git_dirty'] else ''}")
+    for claim in detail["claims"]:
+        parts.append(f"{one_line(claim['agent_name'])} is working on it since {claim['claimed_at']}{': ' + one_line(claim['note']) if claim['note'] else ''}")
+    if tag is not None:
+        words = f" Verdicts, which are optional: {', '.join(tag.verdicts)}." if tag.verdicts else " It takes no verdict."
+        parts += ["", "## What this tag expects of you", "", tag.instruction + words]
+    parts += ["", "## Topic", "", detail["body"]]
+    if detail["context"]:
+        parts += ["", "## Pinned context"]
+        for item in detail["context"]:
+            lines = f":{item['start_line']}-{item['end_line']}" if item["start_line"] else ""
+            parts += ["", f"### {one_line(item['path'] or item['kind'])}{lines}", "", fenced(item["content"], "diff" if item["kind"] == "diff" else "")]
+    parts += ["", "## Replies"]
+    if detail.get("hidden_messages"):
+        parts += ["", f"_{detail['hidden_messages']} of others are shown to you once you have answered: this round is blind._"]
+    elif not detail["messages"]:
+        parts += ["", "_None yet._"]
+    for message in detail["messages"]:
+        marks = [message["verdict"], message["severity"], "edited" if message["edited_at"] else None]
+        told = " · ".join(mark for mark in marks if mark)
+        started = ", started by the council" if message["supervised"] else ""
+        parts += ["", f"### {_who(message['author_name'], message['is_person'])}{' — ' + told if told else ''}", f"message {message['id']}, {message['created_at']}{started}", "",
+                  message["body"]]
+        parts += [f"- {reference(ref)}" for ref in message["refs"]]
+    if detail["resolution_summary"]:
+        parts += ["", "## Resolution", "", detail["resolution_summary"]]
+    return "\n".join([*parts, ""])
+
+
+def _who(name: str, is_person: bool) -> str:
+    return f"{one_line(name)} ({'the person' if is_person else 'program'})"
