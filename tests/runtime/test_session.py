@@ -201,9 +201,10 @@ def one_call(line_to, in_loop):
     return run
 
 
+@pytest.mark.parametrize("before", [None, lambda gateway: setattr(gateway, "drips", True)], ids=["whole", "byte by byte"])
 @pytest.mark.parametrize("as_stream", [False, True])
-def test_an_answer_is_read_as_json_and_as_a_stream(one_call, as_stream):
-    answer, gateway, _ = one_call(lambda call: Say({**OK, "result": {"x": 1}}, as_stream=as_stream, focused=(("c", "r"),)))
+def test_an_answer_is_read_as_json_and_as_a_stream(one_call, as_stream, before):
+    answer, gateway, _ = one_call(lambda call: Say({**OK, "result": {"x": 1}}, as_stream=as_stream, focused=(("c", "r"),)), before=before)
     assert answer.kind is Kind.ACCEPTED
     assert answer.result == {"x": 1}
     assert [(pair.case_id, pair.root) for pair in answer.focused] == [("c", "r")]
@@ -253,9 +254,14 @@ LOST = [
 ]
 
 
+def _dripping(gateway) -> None:
+    gateway.drips = True
+
+
+@pytest.mark.parametrize("before", [None, _dripping], ids=["whole", "byte by byte"])
 @pytest.mark.parametrize("answer, code", [row[1:] for row in LOST], ids=[row[0] for row in LOST])
-def test_what_is_not_certainly_the_answer_is_lost_and_never_sent_again(one_call, answer, code):
-    said, gateway, session = one_call(lambda call: answer)
+def test_what_is_not_certainly_the_answer_is_lost_and_never_sent_again(one_call, answer, code, before):
+    said, gateway, session = one_call(lambda call: answer, before=before)
     assert (said.kind, said.code) == (Kind.LOST, code)
     assert len(gateway.calls) == 1
     assert gateway.sessions == 2                     # a new session at once

@@ -55,12 +55,13 @@ class Script:
         return self.states.pop(0) if len(self.states) > 1 else self.states[0]
 
 
-@pytest.fixture
-def outcome(line_to, in_loop):
+@pytest.fixture(params=[False, True], ids=["whole", "byte by byte"])
+def outcome(line_to, in_loop, request):
     """Make the held call of a script; returns (answer, gateway, script)."""
 
     def run(script, *, wait_s=60.0, tool="ApplyAction", ping=None):
         def before(gateway):
+            gateway.drips = request.param
             gateway.state_form = lambda: script.state_form() if gateway.calls else []
             gateway.ping = ping
 
