@@ -112,6 +112,7 @@ class Shadow:
         operations = [{"op": "assert_fact", "id": f"SF_{base36(number)}_{index}", "predicate": "shadow_finding", "args": {"text": text}}
                       for index, text in enumerate(review.findings, 1)]
         answer = await self.line.call("ApplyBatch", {"operations": operations})
+        await self.line.acknowledge()        # no model reads this outcome, and the next run shall not meet it
         if answer.kind is Kind.ACCEPTED:
             return review
         return Review(FOUND, review.findings, f"the Board did not take them ({answer.code or answer.kind.value})")

@@ -182,3 +182,24 @@ def test_a_parent_ends_a_service_with_0(product, tmp_path: Path, how: str, statu
         assert events[-1]["type"] == "end" and events[-1]["exit"] == status
         assert {"task-queued", "task-start", "task-done"} <= {event["type"] for event in events}
         assert KEY not in json.dumps(events) + (tmp_path / "agent.log").read_text("utf-8")
+
+
+def test_a_second_look_and_a_budget_hold_on_a_real_board(product, tmp_path: Path) -> None:
+    """A model leaves its Case open; the reviewer's doubt becomes an assertion there; then the day's budget is spent."""
+    def brain(seen):
+        if "review the work of another program" in seen.system:
+            return "FINDING: the order was never read"
+        return [("OpenCase", {"caseType": "verified_calculation", "businessKey": {"job_id": "calc-001"}})] if not seen.results else "I stop here."
+
+    with running_home(product, tmp_path, worker=False) as home, ScriptedEndpoint(brain) as model:
+        env = {"RULITH_HOME": str(home.path), "RULITH_MODEL_URL": model.url("openai"), "RULITH_MODEL": "scripted", "RULITH_BUDGET": "rounds=6"}
+        words = ("agent", "--json", "--shadow", "--case-type", "verified_calculation", "--business-key", '{"job_id":"calc-001"}', "Calculate calc-001.")
+        first = product.run(*words, cwd=tmp_path, env=env)
+        result = json.loads(first.out)
+        assert (first.status, result["outcome"], result["shadow"]) == (12, "stopped", {"state": "findings", "findings": ["the order was never read"]}), first
+        facts = json.dumps(home.console(tmp_path).ask(f"case?agent={home.state()['agents'][0]['id']}&case={result['caseId']}"))
+        assert "shadow_finding" in facts and "the order was never read" in facts
+        second = product.run(*words, cwd=tmp_path, env=env)
+        result = json.loads(second.out)
+        assert (second.status, result["outcome"], result.get("errorCode")) == (12, "stuck", "budget_spent"), second
+        assert json.loads((home.instance / "agent-budget.json").read_text("utf-8"))["used"]["rounds"] == 6 and len(model.requests) == 6

@@ -66,6 +66,7 @@ def test_findings_become_assertions_and_change_no_status(reviewed, heard):
     result, gateway, _ = reviewed(LEFT_OPEN, "FINDING: the total was never read back\nFINDING: no shipping", board)
     assert result.exit == 12 and result.facts["shadow"]["findings"] == ["the total was never read back", "no shipping"]
     (batch,) = gateway.sent("ApplyBatch")
+    assert gateway.methods[-2:] == ["ping", "DELETE"]          # the outcome is acknowledged
     assert [row["op"] for row in batch["operations"]] == ["assert_fact"] * 2
     assert [row["predicate"] for row in batch["operations"]] == ["shadow_finding"] * 2
     assert all(re.fullmatch(r"SF_[0-9a-z]+_[12]", row["id"]) for row in batch["operations"])
