@@ -65,7 +65,7 @@ class DropBox:
         self._memory = memory
         self._in, self._out = DropFolder(folder, connection_id, TO_GATEWAY), DropFolder(folder, connection_id, TO_WORKER)
         self._received: dict[str, int] = {}             # instance -> number of its newest file that was taken
-        self._answers: dict[str, dict] | None = None    # to the reports of the holder's newest file; None until one was read in this run
+        self._answers: dict[str, dict] = {}             # to the reports of the newest files
         self._judged: dict[str, tuple[int, dict]] = {}  # instance -> number of the file whose reports were judged last, and the answers
         self._sequence = self._seen = 0
         self._tools: list = []
@@ -184,7 +184,7 @@ class DropBox:
             if file is None:
                 continue
             taken = self._received.get(worker_id, 0)
-            if file.sequence > taken or (file.sequence == taken and self._answers is None and worker_id == holder_id):
+            if file.sequence > taken or (file.sequence == taken and worker_id == holder_id and worker_id not in self._judged):
                 found.append(file)
         return found
 
@@ -201,7 +201,7 @@ class DropBox:
         if fence is not None:
             self._answers, self._seen, self._tools = answers, file.sequence, descriptors
         elif answers:
-            self._answers = {**(self._answers or {}), **answers}       # of an instance that holds nothing any more
+            self._answers = {**self._answers, **answers}       # of an instance that holds nothing any more
         await asyncio.to_thread(self._keep)
 
     async def _judge(self, file: ReceiptsFile, key: str) -> dict[str, dict]:
@@ -251,12 +251,12 @@ class DropBox:
         fence = registry.connection(self.connection_id)["fence"]
         rows = self._rows()
         sources = [{"name": each.name, "type": each.type, "access": each.access} for each in registry.sources_of(self.connection_id)]
-        said = (fence["workerId"], fence["generation"], compact_json([rows, sources, self._answers or {}]), key)
+        said = (fence["workerId"], fence["generation"], compact_json([rows, sources, self._answers]), key)
         if said == self._said and self._last is not None:
             await asyncio.to_thread(self._write_again)
             return
         file = WorkFile(self.connection_id, await asyncio.to_thread(self._next), stamp(self._authority.clock.wall_s()), fence["workerId"],
-                        fence["generation"], sources, rows, self._answers or {}, self._seen)
+                        fence["generation"], sources, rows, self._answers, self._seen)
         self._said, self._last = said, (work_name(file.sequence), seal(file, key))
         await asyncio.to_thread(self._write)
 
