@@ -249,14 +249,14 @@ async def measure_tools(folder: Path, quick: bool) -> list[dict]:
             if size > 262_144 and name == "read_text":
                 continue
             look = hands.compile(Call("inv", "key", BUILTINS[f"rulith.workspace.{name}@1"], {"path": "sub/a"}, source))
-            times = max(3, min(1_000, (8 if quick else 64) * 2**20 // size))
+            times = max(2, min(200, 4 * 2**20 // size))
             outcome = await look.run()
             if not isinstance(outcome, Executed) or json.loads(outcome.text) != json.loads(plain(str(place))):
                 raise RuntimeError("the two do not do the same")
             ways = (("", look.run, lambda plain=plain: asyncio.to_thread(plain, str(place))),
                     (", called directly", _at_once(operation, look.place), _at_once(plain, str(place))))
             for how, ours, peer in ways:
-                mine, theirs = await _turns(ours, peer, times, 3 if quick else 9)
+                mine, theirs = await _turns(ours, peer, times, 9 if quick else 60)
                 bound = {"bar": f"within {TIMES_BAR:g} times", "ok": mine * TIMES_BAR >= theirs} if shown == "64 KiB" else {}
                 rows.append(row(f"{name} of {shown}{how}", size * mine / 2**20, "MiB/s", peer="plain Python", peer_value=size * theirs / 2**20, **bound))
     return rows
