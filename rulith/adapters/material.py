@@ -89,6 +89,8 @@ class _Read:
             store.check(record)
         except Refused as refused:
             return Failed(refused.teaching)
+        except OSError as problem:
+            return Failed(f"The store of materials cannot be read: {problem.strerror or 'the disk'}.")
         return Referred(held_record(record))
 
 

@@ -153,6 +153,11 @@ class ArtifactDesk:
         finally:
             waiting.remove(read)
 
+    def close(self) -> None:
+        """The gateway ends: nobody will bring what is waited for."""
+        for read in (each for reads in self._reads.values() for each in reads if not each.brought.done()):
+            read.brought.set_exception(Refused("material_custodian_offline", ref=read.artifact.ref, seconds=0))
+
     # --- deliveries --------------------------------------------------------------------
 
     async def next_delivery(self, connection_id: str, wait_s: float, is_gone) -> dict | None:

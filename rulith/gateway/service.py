@@ -136,6 +136,7 @@ class Gateway:
     async def close(self) -> None:
         """Stop answering, commit what is staged, let the ledger go."""
         self.line.close()
+        self.line.materials.desk.close()
         self.authority.wake_all()           # held calls and polls look up, see the end and answer
         for carrying in self._carrying:
             carrying.cancel()

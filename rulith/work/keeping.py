@@ -66,7 +66,7 @@ class Custodian:
         if held is None:
             try:
                 held = await asyncio.to_thread(self._shelf.keep, _media_type(deed.kept.text), deed.kept.text.encode("utf-8"))
-            except (Refused, UnicodeEncodeError) as problem:
+            except (Refused, UnicodeEncodeError, OSError) as problem:
                 return KeptCame(code="material_custody_unavailable", why=str(problem)[:400])
         for wait_s in (*REGISTER_WAITS_S, None):
             reply = await self._post(REGISTER_PATH, held.registration(deed.grant), deed.generation, REGISTER_TIMEOUT_S)
@@ -114,6 +114,9 @@ class Custodian:
             if "requestId" not in said:
                 return
             answer = {"kind": "DeliverUnavailable", "reason": _REASONS.get(refused.code, "material_unreadable")}
+        except OSError as problem:
+            self._tell("material", {"what": "delivery", "code": "material_unreadable", "reason": problem.strerror or "the disk"})
+            answer = {"kind": "DeliverUnavailable", "reason": "material_unreadable"}
         await self._post(RESULT_PATH, {**said, **answer}, generation, DELIVERY_S)      # unanswered: the read asks again
 
     def _brought(self, delivery: Mapping) -> dict[str, object]:

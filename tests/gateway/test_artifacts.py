@@ -9,6 +9,7 @@ import json
 import pytest
 
 from rulith.base.limits import CHUNK_BYTES
+from rulith.board.rests import rests_of
 from rulith.wire.artifacts import held_of
 from rulith.wire.contract import validate
 from rulith.wire.results import validate_result
@@ -295,8 +296,25 @@ def test_what_the_model_says_after_a_reference_rests_on_its_source(tell):
         await scene.told()
         state = scene.world.gateway.authority.agents[scene.world.profile.agent_id].board.state
         assert state.told[None] == {SOURCE: ("attested", state.told[None][SOURCE][1])}
+        case = next(iter(state.cases.values()))
+        assert SOURCE in {rest.source for rest in rests_of(state, case, [], {"text": "words that no fact holds"})}
+        assert SOURCE not in {rest.source for rest in rests_of(state, case, [], {})}       # where the model says nothing, nothing of it can pass
 
     tell(story)
+
+
+def test_a_gateway_that_ends_answers_the_read_that_waits(play, kit):
+    async def story(world):
+        scene = await Scene(world, kit).set_up()
+        ref = await scene.told()
+        asked = asyncio.ensure_future(scene.host.call_raw("ReadArtifact", {"ref": ref}))
+        await scene.delivery()
+        await asyncio.wait_for(world.stop(), 10)
+        answer = await asyncio.gather(asked, return_exceptions=True)
+        assert isinstance(answer[0], Exception) or answer[0].status in (200, 503)
+        await world.start()
+
+    play(story, pollHoldMs=200)
 
 
 def test_a_restart_knows_the_reference_and_the_owners_word(play, kit):
