@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from rulith.base.limits import CONNECT_TIMEOUT_S, LINK_BUFFER_BYTES_MAX
@@ -175,7 +175,7 @@ async def open_link(host: str, port: int, *, tls: ssl.SSLContext | None = None, 
         raise LinkFailed("connect", f"no connection to {host} port {port} within {timeout_s:g} s") from None
 
 
-async def within(timeout_s: float, work: Coroutine[object, object, T]) -> T:
+async def within(timeout_s: float, work: Awaitable[T]) -> T:
     """What `work` comes to. Raises asyncio.TimeoutError.
 
     Not `asyncio.wait_for`: before Python 3.12 that forgets a cancellation which comes together with the result.

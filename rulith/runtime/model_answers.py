@@ -22,6 +22,7 @@ from rulith.base.limits import MODEL_REPLY_BYTES_MAX
 from rulith.dialects.replies import error_words, parse
 from rulith.dialects.transcript import CallIds, Reply
 from rulith.net.client import ClientStream, NetFailed
+from rulith.net.link import within
 from rulith.runtime.surface import flat
 from rulith.wire.sse import EventStream
 
@@ -100,7 +101,7 @@ class AnswerReader:
             while not reply.is_over and not reply.failure:
                 self._take(reply, events.receive(await chunks.__anext__()))
             if reply.is_over:
-                await asyncio.wait_for(chunks.__anext__(), TAIL_S)
+                await within(TAIL_S, chunks.__anext__())
         except StopAsyncIteration:
             self._take(reply, events.finish())
         except (NetFailed, asyncio.TimeoutError) as failed:

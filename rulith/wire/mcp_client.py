@@ -281,7 +281,11 @@ class ReplyReader:
             return []
         if self._stream is None:
             return self._end(self._judge_body())
-        events = self._events(self._stream.finish(), is_last=True)
+        try:
+            last = self._stream.finish()
+        except Refused as problem:
+            return self._end(Lost("response_too_large", problem.happened))
+        events = self._events(last, is_last=True)
         if self._done:
             return events
         return events + self._end(Lost("response_lost", "the stream ended without the answer"))

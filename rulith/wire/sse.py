@@ -41,7 +41,8 @@ class EventStream:
         self._at_start = True
         self._after_cr = False
         self._partial: list[str] = []
-        self._held = 0
+        self._partial_chars = 0
+        self._is_over = False                # an event passed the limit: nothing behind it is read
         self._clear()
 
     def _clear(self) -> None:
@@ -50,18 +51,21 @@ class EventStream:
         self._id: str | None = None
         self._retry_ms: int | None = None
         self._has_field = False
-        self._held = sum(map(len, self._partial))
+        self._held = 0                       # of the event's data lines
 
     def receive(self, data: bytes) -> list[StreamEvent]:
         """Take any slice of the stream; return the events it completed, oldest first.
 
-        Raises Refused stream_event_too_large when one event passes the limit.
+        Raises Refused stream_event_too_large when one event, or one line, passes the limit; events that were
+        complete before it are returned first, and the next call raises.
         """
         return self._take(self._decode(data))
 
     def finish(self) -> list[StreamEvent]:
-        """The stream ended: return the event that lacked its blank line, if there is one."""
+        """The stream ended: return the event that lacked its blank line, if there is one. Raises like receive()."""
         events = self._take(self._decode(b"", True))
+        if self._is_over:
+            return events                    # complete before what passed the limit
         if self._partial:
             self._line("".join(self._partial))
             self._partial = []
@@ -78,30 +82,35 @@ class EventStream:
         self._after_cr = self._after_cr or text.endswith("\r")
         events = []
         lines = _LINE_END.split(text)
-        for line in lines[:-1]:
+        for line in lines[:-1] if not self._is_over else ():
             if self._partial:
                 line = "".join(self._partial) + line
-                self._partial = []
-            else:
-                self._held += len(line)
+                self._partial, self._partial_chars = [], 0
             if line:
                 self._line(line)
             elif event := self._dispatch():
                 events.append(event)
-        if lines[-1]:
+            if self._is_over:
+                break
+        if lines[-1] and not self._is_over:
             self._partial.append(lines[-1])
-            self._held += len(lines[-1])
-        if self._held > self._limit:
+            self._partial_chars += len(lines[-1])
+            self._is_over = self._held + self._partial_chars > self._limit
+        if self._is_over and not events:
             raise Refused("stream_event_too_large", limit=self._limit)
         return events
 
     def _line(self, line: str) -> None:
+        if self._held + len(line) > self._limit:
+            self._is_over = True             # as it would have been, had the line come in pieces
+            return
         name, colon, value = line.partition(":")
         if colon and not name:
             return  # a comment keeps the connection warm and says nothing
         value = value.removeprefix(" ")
         if name == "data":
             self._data.append(value)
+            self._held += len(line)
         elif name == "event":
             self._event = value
         elif name == "id" and "\0" not in value:

@@ -7,6 +7,7 @@ One table: what arrives, and what it means for the one call that waits. Source  
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
@@ -178,3 +179,35 @@ def test_a_stream_is_not_gone_on_with_after_an_event_that_was_cut(way):
         reader.receive(piece)
     (verdict,) = reader.finish()
     assert lost("response_lost")(verdict) and reader.can_resume and reader.cursor == "4.1"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_bytes_come_there_is_one_verdict_and_it_does_not_hang_on_how_they_were_cut(seed):
+    """Answers with bytes changed, dropped, doubled and mixed: read whole and in pieces, with one and the same end."""
+    rng = random.Random(seed)
+    for _ in range(100):
+        _, status, headers, data, _ = rng.choice(TABLE)
+        data = bytearray(data[:2_500])
+        for _ in range(rng.randrange(4)):
+            at = rng.randrange(len(data) + 1)
+            act = rng.randrange(4)
+            if act == 0:
+                data[at:at] = rng.randbytes(rng.randrange(4))
+            elif act == 1:
+                del data[at:at + rng.randrange(20)]
+            elif act == 2:
+                data[at:at] = data[:rng.randrange(60)]
+            else:
+                data[at:at + 1] = rng.choice((b"\n", b"\r", b"\x00", b"\xff", b'"', b"\\", b"}", b"data: "))
+        headers = dict(headers, **rng.choice(({}, {"content-length": "9" * rng.randrange(1, 30)}, {"mcp-session-id": "\x00"}, {"content-type": ""})))
+        ends = []
+        for cuts in (0, rng.randrange(1, 8)):
+            edges = [0, *sorted(rng.randrange(len(data) + 1) for _ in range(cuts)), len(data)]
+            reader = ReplyReader(ID, "s-1", progress_token=TOKEN, body_bytes_max=2_000)
+            events = reader.start(status, headers)
+            for start, end in zip(edges, edges[1:]):
+                events += reader.receive(bytes(data[start:end]))
+            events += reader.finish()
+            assert len([event for event in events if not isinstance(event, Progress)]) == 1 and not isinstance(events[-1], Progress)
+            ends.append([type(event).__name__ + getattr(event, "code", "") if isinstance(event, Lost) else event for event in events])
+        assert ends[0] == ends[1], (status, headers, bytes(data))

@@ -100,3 +100,26 @@ def test_many_small_events_never_reach_the_limit():
     stream = EventStream(event_bytes_max=1_000)
     for _ in range(500):
         assert stream.receive(b": warm\n\ndata: abc\n\n") == [StreamEvent("abc")]
+
+
+def ends(stream: bytes, *edges: int) -> tuple[list, bool]:
+    """The events, and whether the limit was passed, of a stream cut at `edges`."""
+    reader, events = EventStream(event_bytes_max=100), []
+    try:
+        for start, end in zip((0, *edges), (*edges, len(stream))):
+            events += reader.receive(stream[start:end])
+        return events + reader.finish(), False
+    except Refused:
+        return events, True
+
+
+@pytest.mark.parametrize("stream, events, is_over", [
+    (b"data: " + b"x" * 94 + b"\n\n", 1, False), (b"data: " + b"x" * 95 + b"\n\n", 0, True),
+    (b"data: " + b"x" * 94, 1, False), (b"data: " + b"x" * 95, 0, True),
+    (b"data: " + b"x" * 44 + b"\ndata: " + b"x" * 44 + b"\n\n", 1, False), (b"data: " + b"x" * 44 + b"\ndata: " + b"x" * 45 + b"\n\n", 0, True),
+    (b": " + b"x" * 99 + b"\n\n", 0, True), (b": warm\n" * 100 + b"data: a\n\n", 1, False),
+    (b"data: a\n\ndata: " + b"x" * 200 + b"\n\ndata: b\n\n", 1, True)])
+def test_the_limit_holds_wherever_the_bytes_are_cut(stream, events, is_over):
+    """Past bug: the end of a line that began in an earlier piece was not counted, and a whole event in one piece was not looked at."""
+    for found, over in (ends(stream), ends(stream, *range(1, len(stream))), *(ends(stream, at) for at in range(1, len(stream)))):
+        assert (len(found), over) == (events, is_over)
