@@ -27,7 +27,7 @@ from rulith.runtime.tasks import Task
 from rulith.runtime.turns import TurnResult
 from rulith.runtime.unread import OutcomeBook
 
-SEEDS = range(24)
+SEEDS = range(30)
 STEPS = 60
 OWNER = {"origin": "o", "accountId": "", "agentId": "agent_1"}
 ANSWERS = ["text", "text", "text", "model fails", "fault", "open case", "long"]
