@@ -45,7 +45,9 @@ def said_by(node: dict) -> str:
         where = f" from the Source {by['source']}" if by.get("source") else ""
         return f"reported by {by.get('tool')}{where}, receipt of {by.get('at')}"
     if kind == "action":
-        return f"effect of {by.get('action')}" + (f", which {by['reconciledBy']} says happened" if by.get("reconciledBy") else "")
+        said = f", which {by['reconciledBy']} says happened" if by.get("reconciledBy") else ""
+        sources = sorted({source for source, _ in by.get("restsOn", ())})
+        return f"effect of {by.get('action')}{said}" + (f", resting on the {'Source' if len(sources) == 1 else 'Sources'} {', '.join(sources)}" if sources else "")
     if kind == "law":
         return f"set by the gateway ({by.get('what')})" if by.get("what") else "set by the gateway"
     return "asserted by the Agent"

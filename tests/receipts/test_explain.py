@@ -32,7 +32,7 @@ def test_a_tree_shows_rules_sums_speakers_and_the_weakest_premise(paid, capsys):
 def test_every_premise_stands_under_whoever_said_it(paid, capsys):
     rests = told(capsys, paid).split("What it rests on:")[1]
     assert "asserted by the Agent\n    not acme.orders.blocked(order=A-1, why=fraud) [asserted]" in rests
-    assert "effect of acme.orders.pay\n    acme.orders.paid(order=A-1) [attested]" in rests
+    assert "effect of acme.orders.pay, resting on the Source books\n    acme.orders.paid(order=A-1) [attested]" in rests
 
 
 def test_a_cut_is_said(paid, capsys):
