@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from rulith.dialects.transcript import Reply
+from rulith.dialects.transcript import Entry, Reply, ResultsEntry
 from rulith.runtime.answers import Kind, compact
 from rulith.runtime.calls import CallServer
 from rulith.runtime.cases import KnownCase
@@ -103,10 +103,14 @@ class Turns:
         codes: list[str] = []
         for number in range(1, self._max_rounds + 1):
             self._emit("round", round=number)
+            before = self._conversation.entries
             try:
                 reply = await ask(self._model, self._conversation, SYSTEM, self._line.session.tools, emit=self._emit)
             except asyncio.CancelledError:
                 return self._end("user-stopped", said, "The turn was stopped.", codes)
+            finally:
+                if _lacks_newest_results(before, self._conversation.entries):
+                    self._unread.transcript_lost()   # what the service took did not hold them any more
             if reply.stop != "said":
                 self._emit("model-error", message=_STOPS[reply.stop])
                 return self._end("model-error", said, _STOPS[reply.stop], codes)
@@ -182,6 +186,14 @@ class Turns:
         if self._conversation.has_results:
             parts.append("[The Board may have changed since the results above; QueryBoard reads it.]")
         return "\n\n".join(parts)
+
+
+def _lacks_newest_results(before: Sequence[Entry], after: Sequence[Entry]) -> bool:
+    """Whether a conversation that had to be made shorter lost its newest results, or parts of them."""
+    newest = next((entry for entry in reversed(before) if isinstance(entry, ResultsEntry)), None)
+    if newest is None or len(before) == len(after) and not any(isinstance(entry, ResultsEntry) for entry in after):
+        return False                                 # there were none, or they are told in plain words
+    return newest not in after
 
 
 def _focus_words(case: KnownCase) -> str:

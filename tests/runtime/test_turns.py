@@ -390,6 +390,21 @@ def test_a_one_shot_that_ends_with_its_closed_case_has_read_it_itself(talk):
     assert done.outcome == "completed" and done.unread.left() == [] and done.gateway.methods.count("ping") == 1
 
 
+TOO_LONG = Whole(400, {"error": {"message": "This model's maximum context length is 9 tokens."}})
+
+
+def test_an_outcome_that_had_to_be_cut_out_of_a_long_conversation_is_shown_again(talk):
+    """The service took the conversation only without the results of the turn before."""
+    done = talk([[OPEN], TOO_LONG, [READ], "I see."], says=("go", "on"), policy=Policy.RETURN, max_rounds=1)
+    assert done.model.refused == [] and len(done.model.requests) == 3
+    assert done.gateway.sent("ApplyAction") == [] and done.unread.left() == ["OpenCase verified_calculation (done)"]
+
+
+def test_a_conversation_that_fits_shows_nothing_twice(talk):
+    done = talk([[OPEN], [READ], "I see."], says=("go", "on"), policy=Policy.RETURN, max_rounds=1)
+    assert len(done.gateway.sent("ApplyAction")) == 1
+
+
 def kept(state: str) -> list[dict]:
     return [{"tool": "ApplyAction", "label": f"ApplyAction {DRIVE[0]} {ROOT}", "at": "2026-10-03T07:00:00.000Z", "state": state, "unread": True}]
 
