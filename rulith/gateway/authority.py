@@ -84,23 +84,34 @@ def _end(state: AgentState) -> None:
 
 
 class CaseRows:
-    """Which rows of one chain belong to which open Case, as stretches: an Agent at work on one Case costs two numbers."""
+    """Which rows of one chain belong to which open Case, as stretches of even steps.
+
+    An Agent at work on one Case alternates rows of its Board with rows of its calls, so such work costs three numbers.
+    """
 
     def __init__(self) -> None:
-        self._stretches: dict[str, array[int]] = {}    # first and last sequence number of each, ascending
+        self._stretches: dict[str, array[int]] = {}    # first and last sequence number of each, and the step between; ascending
 
     def note(self, seq: int, case_id: str) -> None:
         """A row was added; rows come in order, and one may be told of twice."""
         known = self._stretches.setdefault(case_id, array("Q"))
-        if known and known[-1] >= seq - 1:
-            known[-1] = seq
+        if not known:
+            known.extend((seq, seq, 1))
+            return
+        first, last, step = known[-3:]
+        if seq <= last:
+            return
+        if first == last:
+            known[-2], known[-1] = seq, seq - last      # the second one says the step
+        elif seq == last + step:
+            known[-2] = seq
         else:
-            known.extend((seq, seq))
+            known.extend((seq, seq, 1))
 
     def get(self, case_id: str, default: Collection[int] = ()) -> Collection[int]:
         """The sequence numbers of the rows of an open Case."""
         known = self._stretches.get(case_id)
-        return default if known is None else {seq for first, last in zip(known[::2], known[1::2]) for seq in range(first, last + 1)}
+        return default if known is None else {seq for first, last, step in zip(known[::3], known[1::3], known[2::3]) for seq in range(first, last + 1, step)}
 
     def __getitem__(self, case_id: str) -> Collection[int]:
         return self.get(case_id, set())

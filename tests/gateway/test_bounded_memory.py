@@ -28,11 +28,13 @@ def test_the_rows_of_open_cases_are_the_same_as_stretches(seed):
     assert rows.get("case_a") == () and rows["case_a"] == set()
 
 
-def test_one_case_at_work_costs_two_numbers():
+@pytest.mark.parametrize("step", [1, 2, 7])
+def test_one_case_at_work_costs_three_numbers_at_any_step(step):
+    """Rows of the Board alternate with rows of the calls."""
     rows = CaseRows()
-    for seq in range(1, 100_000):
+    for seq in range(1, 100_000, step):
         rows.note(seq, "case_a")
-    assert len(rows._stretches["case_a"]) == 2
+    assert len(rows._stretches["case_a"]) == 3 and rows["case_a"] == set(range(1, 100_000, step))
 
 
 def test_the_receipt_of_a_long_case_tells_of_calls_that_memory_has_let_go(play, kit, monkeypatch):
