@@ -172,6 +172,8 @@ def _chat(options: Options, settings: Settings) -> int:
             return 0
         except (Refused, Mismatch) as problem:
             return _tell(failed(problem), options)
+        except KeyboardInterrupt:
+            return INTERRUPTED               # before the first prompt: in the chat it stops a turn
         except SystemExit:
             return TERMINATED
         finally:

@@ -8,6 +8,7 @@ turn, not the program; at the prompt it asks for /quit. The end of input ends th
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 import re
 import sys
@@ -51,13 +52,18 @@ class LoopThread:
         self._loop.close()
 
     def ask(self, coroutine: Coroutine[object, object, T]) -> T:
-        """Its result; Ctrl-C cancels it and waits for how it takes that."""
+        """Its result; Ctrl-C cancels it and waits for how it takes that. Raises KeyboardInterrupt where that ended it without one."""
         future = asyncio.run_coroutine_threadsafe(_keep_result(coroutine), self._loop)
         while True:
             try:
                 return future.result()
             except KeyboardInterrupt:
                 self._loop.call_soon_threadsafe(_cancel_inner, self._loop)
+            except concurrent.futures.CancelledError:
+                raise KeyboardInterrupt from None
+            except SystemExit:                   # SIGTERM: nobody waits for how the turn takes it
+                self._loop.call_soon_threadsafe(_cancel_inner, self._loop)
+                raise
 
 
 class _Turn(asyncio.Task):
@@ -137,6 +143,9 @@ def _chat(turn: Callable[[str], Coroutine[object, object, str]], thread: LoopThr
         if _COMMAND.fullmatch(line):
             write(HELP if line == "/help" else f"There is no command {line}; /help lists them.")
         elif line:
-            left = rest(thread.ask(turn(line)))
+            try:
+                left = rest(thread.ask(turn(line)))
+            except KeyboardInterrupt:
+                left = rest("! The turn was stopped.")
             if left:
                 write(showable(left))

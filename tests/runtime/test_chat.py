@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import socket
 import subprocess
 import sys
 import threading
@@ -61,6 +62,11 @@ class Terminal:
 
     def close(self) -> int:
         status = self.child.wait(30)
+        while select.select([self.master], [], [], 0)[0]:
+            try:
+                self.everything += os.read(self.master, 65_536).decode("utf-8", "replace")
+            except OSError:
+                break                        # all of it was read, and the other end is gone
         os.close(self.master)
         return status
 
@@ -93,6 +99,41 @@ def test_ctrl_c_stops_a_turn_and_the_chat_goes_on(tmp_path):
         terminal.type("\x04")
         assert terminal.close() == 0
         assert model.refused == []
+
+
+def test_ctrl_c_before_the_chat_has_begun_ends_it_without_a_traceback(tmp_path):
+    """A gateway that takes the connection and says nothing: whoever gives up ends with 130."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        silent.settimeout(30)
+        terminal = Terminal([sys.executable, "-X", "utf8", "-m", "rulith", "agent"], door_environment(
+            RULITH_URL=f"http://127.0.0.1:{silent.getsockname()[1]}", RULITH_TOKEN=TOKEN, RULITH_MODEL_URL="http://127.0.0.1:9/v1",
+            RULITH_HOME=str(tmp_path), TERM="dumb"), tmp_path)
+        connection, _ = silent.accept()
+        terminal.type("\x03")
+        assert terminal.close() == 130
+        connection.close()
+    assert "Traceback" not in terminal.everything
+
+
+def test_sigterm_ends_a_chat_in_the_middle_of_a_turn(tmp_path):
+    reached = threading.Event()
+
+    def answer(call):
+        reached.set()
+        return SILENT
+
+    with gateway_in_thread(answer) as gateway, model_in_thread([[OPEN]]) as model:
+        terminal = Terminal([sys.executable, "-X", "utf8", "-m", "rulith", "agent"], door_environment(
+            RULITH_URL=gateway.url, RULITH_TOKEN=TOKEN, RULITH_MODEL_URL=model.url, RULITH_HOME=str(tmp_path), TERM="dumb"), tmp_path)
+        terminal.wait_for("you> ")
+        terminal.type("open it\n")
+        assert reached.wait(30)
+        terminal.child.terminate()
+        assert terminal.close() == 143
+        assert "Traceback" not in terminal.everything and "destroyed" not in terminal.everything, terminal.everything
+        assert gateway.deleted == ["s1"] and "Outcome not read: OpenCase" in terminal.everything
 
 
 def test_a_chat_on_a_terminal_streams_remembers_and_forgets_nothing(tmp_path):

@@ -152,6 +152,15 @@ def test_what_only_looks_like_a_command_is_said(line):
     assert talk([line])[0] == line.upper()
 
 
+def test_a_turn_that_ctrl_c_ended_without_a_word_does_not_end_the_chat():
+    async def turn(words):
+        if words == "stop":
+            raise asyncio.CancelledError
+        return words
+
+    assert talk(["stop", "go on"], turn) == ["! The turn was stopped.", "go on", ""]
+
+
 def test_what_is_on_the_screen_already_is_not_written_again():
     assert talk(["hello"], rest=lambda text: "") == [""]
 
