@@ -151,7 +151,7 @@ async def _serve(settings: Settings, tools: Mapping[str, Tool], sources: Sources
     core = Worker(
         worker_id=worker_id, connection_id=settings.connection_id, key=settings.key, tools=tools,
         advertised=[tool.descriptor() for tool in tools.values()], sources=sources, compile=hands.compile,
-        inspect=hands.inspect, keeps=shelf is not None, reviewer=settings.reviewer,
+        inspect=hands.inspect, keeps=shelf is not None, check_material=shelf and shelf.check_selected, reviewer=settings.reviewer,
     )  # fmt: skip
     client = HttpClient(clock)
     who = (client, settings.work_url, settings.connection_id, settings.key, worker_id)

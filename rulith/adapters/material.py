@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +60,18 @@ class Shelf:
         if proxied and record.local_only:
             raise Refused("material_local_only", id=custody_id)
         return [store.chunk(record, first + place) for place in range(len(digests))]
+
+    def check_selected(self, material: Mapping[str, object]) -> None:
+        """Whether a row's selected material is still the submitted file that was selected.
+
+        Raises Refused: material_not_found, material_digest_mismatch, material_bytes_unavailable, materials_store_…
+        """
+        store = self.open()
+        record = store.record(str(material["custodyId"]))
+        if record.selector != material["selector"] or not store.is_submitted(record):
+            raise Refused("material_not_found", id=str(material["selector"])[:80])
+        if (record.digest, record.total_bytes) != (material["digest"], material["totalBytes"]):
+            raise Refused("material_digest_mismatch", id=record.id)
 
     def check_disclosure(self, custody_id: str, destination: str, *, allowed: bool) -> None:
         """Raises Refused as disk.materials.check_disclosure."""

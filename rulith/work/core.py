@@ -32,8 +32,8 @@ from rulith.work.replies import Accepted, Denied, Rejected, Reply, Silent, flat
 from rulith.work.reviewer import Reviewer
 from rulith.work.reviews import REVIEW, ClearedReview, Reviews
 from rulith.work.signals import (  # fmt: skip
-    Abandon, Began, ClaimCame, Deed, Exit, FetchSources, Keep, KeptCame, Kill, ParentGone, Phase, PollCame,
-    ReleaseCame, RenewCame, ReportCame, Run, RunEnded, Send, Signal, SourcesCame, StopAsked, Tell, TimeCame, ToKeep,
+    Abandon, ClaimCame, Deed, Exit, FetchSources, Keep, KeptCame, Kill, Phase, PollCame,
+    ReleaseCame, RenewCame, ReportCame, Run, RunEnded, Send, Signal, SourcesCame, Tell, TimeCame, ToKeep,
 )
 from rulith.work.table import TABLE
 
@@ -59,13 +59,15 @@ class Worker:
     compile     the adapters' judgement of a call
     inspect     the adapters' judgement of a Source by itself, told when the list comes
     keeps       whether this machine keeps objects that are told by reference
+    check_material  whether a selected material is still what was selected; None where none are kept
     reviewer    the model that reviews, or None
     """
 
     def __init__(
         self, *, worker_id: str, connection_id: str, key: str, tools: Mapping[str, Tool],
         advertised: Sequence[Mapping[str, object]], sources: Sources, compile: Callable[[Call], Runnable],
-        inspect: Callable[[Source], Refused | None] = lambda source: None, keeps: bool = False, reviewer: Reviewer | None = None,
+        inspect: Callable[[Source], Refused | None] = lambda source: None, keeps: bool = False,
+        check_material: Callable[[Mapping[str, object]], None] | None = None, reviewer: Reviewer | None = None,
     ) -> None:
         self.phase = Phase.NEW
         self.worker_id = worker_id
@@ -74,6 +76,7 @@ class Worker:
         self._connection_id, self._key = connection_id, key
         self._tools, self._advertised, self._sources = tools, list(advertised), sources
         self._compile, self._inspect, self._keeps = compile, inspect, keeps
+        self._check_material = check_material
         self._batch: deque[Mapping[str, object]] = deque()
         self._took = False               # something of this batch was claimed
         self._untaken = 0                # batches in a row of which nothing was
@@ -293,7 +296,7 @@ class Worker:
             raise Refused("already_run_here", invocation=str(row["work"])[:120])
         return (judge_row if kind == "action" else judge_order)(row, Bench(
             self._connection_id, self._key, self.worker_id, self._tools, self._sources.find, self._compile,
-            lambda: self.keeper.is_live(now, lease.generation), lease.generation, self._keeps,
+            lambda: self.keeper.is_live(now, lease.generation), lease.generation, self._keeps, self._check_material,
         ))  # fmt: skip
 
     def _skip(self, row: Mapping[str, object], refused: Refused) -> None:

@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 
-from rulith.commands import verify
 from rulith.disk.profiles import worker_secrets
 from rulith.procs.roles import RoleProcess
 from rulith.wire.terminal_receipt import check_document

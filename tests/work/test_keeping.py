@@ -75,6 +75,20 @@ def test_a_damaged_file_fails_and_says_so(shelf):
     assert "not as it was stored" in asyncio.run(runnable(shelf, record.selector).run()).reason
 
 
+@pytest.mark.parametrize("change, code", [({}, None), ({"digest": "sha256:" + "0" * 64}, "material_digest_mismatch"), ({"totalBytes": 1}, "material_digest_mismatch"),
+                                          ({"selector": "mat_" + "0" * 32}, "material_not_found"), ({"custodyId": "mat_" + "0" * 32}, "material_not_found")])
+def test_a_selected_material_must_still_be_what_was_selected(shelf, change, code):
+    """§6, check 15."""
+    record = added(shelf)
+    selected = {"selector": record.selector, "digest": record.digest, "custodyId": record.id, "totalBytes": record.total_bytes, **change}
+    if code is None:
+        shelf.check_selected(selected)
+        return
+    with pytest.raises(Refused) as caught:
+        shelf.check_selected(selected)
+    assert caught.value.code == code
+
+
 @pytest.mark.parametrize("access", ["..", "objects", "."])
 def test_only_the_area_itself_is_its_source(shelf, access):
     """Not a folder around it, and none inside."""
