@@ -164,7 +164,7 @@ class ModelClient:
             raise Refused("model_unreachable", address=settings.endpoint.shown, problem=failed.detail) from None
         shown.flush()
         if isinstance(heard, Failure):
-            if 400 <= heard.status < 500:
+            if 400 <= heard.status < 500 or _is_busy(heard):
                 self._meter.release(held)        # refused whole: nobody charges for that
             self._tell_usage(Usage(), heard.status, len(body), entries, began_s, figures)
             return heard

@@ -5,6 +5,7 @@ Source  the design, "budgets"
 
 from __future__ import annotations
 
+import asyncio
 import json
 from decimal import Decimal
 
@@ -166,7 +167,8 @@ def ask(in_loop, replies, meter):
         async with ScriptedModel(replies) as model:
             http = HttpClient(SystemClock(), environ={})
             settings = ModelSettings(endpoint_of(model.url), "m", "k", 600)
-            client = ModelClient(http, settings, clock=SystemClock(), emit=lambda *_, **__: None, meter=meter)
+            client = ModelClient(http, settings, clock=SystemClock(), emit=lambda *_, **__: None, meter=meter,
+                                 sleep=lambda seconds: asyncio.sleep(0))
             try:
                 await client.ask("s", [UserEntry("hello")], [], CallIds())
             except Refused as refusal:
@@ -193,3 +195,10 @@ def test_a_refused_request_is_given_back_and_a_broken_answer_is_not(in_loop, tmp
     meter = budget(Caps(rounds=10), tmp_path / "b.json")
     assert ask(in_loop, [Whole(status, {"error": {"message": "the quota is used up"}})], meter)[0] == "model_refused"
     assert meter.used.rounds == rounds
+
+
+def test_a_service_that_was_too_busy_is_charged_once_it_answers(in_loop, tmp_path):
+    meter = budget(Caps(rounds=1), tmp_path / "b.json")
+    busy = Whole(529, {"error": {"type": "overloaded_error", "message": "Overloaded"}})
+    code, requests = ask(in_loop, [busy, busy, "hi"], meter)
+    assert (code, len(requests), meter.used.rounds, meter.used.tokens) == ("", 3, 1, 5)
