@@ -365,3 +365,10 @@ def test_a_conversation_refused_without_a_reason_goes_on_in_plain_words_or_stays
             return reply, before == conversation.entries, len(service.bodies)
     reply, same, requests = in_loop(whole())
     assert (reply.text == "Hello.", same, requests) == (True, False, 2) if takes_words else (reply.code, same, requests) == ("model_refused", True, 2)
+
+
+def test_the_figures_of_a_long_request_say_what_was_left_out():
+    conversation = talk(4, 20_000)
+    conversation.for_request()
+    figures = conversation.figures
+    assert figures["compactedViews"] == 3 and figures["compactedTranscriptBytes"] < figures["transcriptBytes"] // 2
