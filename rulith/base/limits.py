@@ -137,6 +137,7 @@ SHOWN_FACTS_MAX = 4_000          # things remembered as a model last saw them
 REFUSED_ALIKE_MAX = 2            # refusals of the same call for the same reason; a further one ends the turn
 TASK_BODY_BYTES_MAX = 65_536      # one message to `agent --serve`
 STOP_BODY_BYTES_MAX = 4_096
+COUNCIL_BODY_BYTES_MAX = 4 * 2**20  # one act of the council: a thread with what it pins
 TASKS_QUEUED_MAX = 1_000          # of all conversations; one runs at a time
 ATTACHMENTS_MAX = 8               # of one message
 SHOWN_TASK_CHARS_MAX = 8_000      # of a task's text or note in `/runs`; the saved turn holds all of it

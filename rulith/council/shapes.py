@@ -27,6 +27,9 @@ class Actor:
     supervised: bool = False        # a run that the council started
 
 
+PERSON = Actor(0, "you", 0, "", is_person=True)      # as they come in; in each project they speak as its own participant
+
+
 @dataclass(frozen=True)
 class Room:
     id: int

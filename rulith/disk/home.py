@@ -105,6 +105,16 @@ class Home:
         return self.run / "gateway.json"
 
     @property
+    def council(self) -> Path:
+        """The council's folder, made when one is served."""
+        return self.path / "council"
+
+    @property
+    def council_json(self) -> Path:
+        """Where the live council says its address, and the key of its person's API."""
+        return self.run / "council.json"
+
+    @property
     def logs(self) -> Path:
         return self.path / "logs"
 

@@ -6,6 +6,8 @@
     reading.py   lists, transcripts, search
     waiting.py   events to those who wait, and whom they wake
     presence.py  who is there
+    api.py       the person's acts over HTTP
+    service.py   all of it on one port of this machine
 
 MCP, the person's API and the supervisor all come through `Forum.run`, so their rules cannot differ.
 """

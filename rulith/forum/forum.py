@@ -19,7 +19,7 @@ from rulith.base.errors import Refused
 from rulith.base.ids import random_bytes
 from rulith.council import keys
 from rulith.council.seeds import BY_KEY, PROFILES, TAGS, Tag
-from rulith.council.shapes import PERSON_ROLE, Actor, Room, Standing, Thread
+from rulith.council.shapes import PERSON, PERSON_ROLE, Actor, Room, Standing, Thread
 from rulith.council.wake import is_waiting, is_wakeable
 from rulith.forum.arguments import json_list, whole
 from rulith.forum.house import House
@@ -50,7 +50,7 @@ class Forum:
         self.db, self.clock, self.folder = db, clock, folder
         self.bus = Bus()
         self.live = LiveKeys(clock)
-        self.presence = Presence(clock)
+        self.presence = Presence(clock, lambda: self.bus.fire(PERSON.agent_id))
         self._acts: dict[str, Callable[[Actor, Mapping], object]] = {}
         self.reading = Reading(self)
         for part in (House(self), Threads(self), self.reading):

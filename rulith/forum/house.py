@@ -88,7 +88,10 @@ class House:
             f"(SELECT count(*) FROM {threads} AND t.export_path IS NOT NULL) AS exported_records", project_id) or {}
 
     def _folder(self, given_path: str, but: int = 0) -> str:
-        path = self.forum.folder(given_path).path
+        folder = self.forum.folder(given_path)
+        if not folder.is_readable():
+            raise Refused("council_folder_unreadable")
+        path = folder.path
         taken = self.db.one("SELECT name FROM project WHERE folder_path = ? AND id != ?", path, but)
         if taken is not None:
             raise Refused("council_folder_taken", path=path, project=taken["name"])

@@ -24,13 +24,18 @@ class _Seen:
 
 
 class Presence:
-    """`signal` is told whenever what the person sees may have changed."""
+    """`signal` is told whenever what the person sees may have changed; `revision` counts how often."""
 
     def __init__(self, clock: Clock, signal: Callable[[], None] = lambda: None) -> None:
-        self.signal = signal
+        self.revision = 0
+        self._signal = signal
         self._clock = clock
         self._seen: dict[int, _Seen] = {}
         self._number = 0
+
+    def signal(self) -> None:
+        self.revision += 1
+        self._signal()
 
     def contact(self, agent_id: int) -> None:
         """The agent was heard from."""

@@ -35,7 +35,8 @@ _TOLD = ("id", "room_id", "room_name", "title", "tag", "status", "author_agent_i
 
 
 class Reading:
-    ACTS = ("list_threads", "get_thread", "list_agents", "list_tags", "search", "events_since", "needs_you", "calibration", "file_access")
+    ACTS = ("list_threads", "get_thread", "list_agents", "list_tags", "list_connections", "search", "events_since", "needs_you", "calibration",
+            "file_access")
 
     def __init__(self, forum) -> None:
         self.forum, self.db = forum, forum.db
@@ -174,6 +175,19 @@ class Reading:
         rows = self.db.all("SELECT * FROM tag ORDER BY sort")
         return [{"tag": row["key"], "label": row["label"], "color": row["color"], "expects": row["instruction"], "verdicts": json.loads(row["verdict_options"]),
                  "verdict_required": False, "expects_replies": bool(row["expects_replies"])} for row in rows]
+
+    def list_connections(self, actor: Actor, arguments: Mapping) -> list[dict]:
+        """Who is connected or was heard from lately: those who are connected first, then by name."""
+        self._person(actor)
+        only(arguments)
+        found, marks = self.forum.presence.listed(), {}
+        for row in self.db.all("SELECT m.agent_id, r.name FROM room_member m JOIN room r ON r.id = m.room_id ORDER BY r.name"):
+            marks.setdefault(row["agent_id"], []).append(row["name"])
+        rows = [self.db.one("SELECT a.id AS agent_id, a.name, a.color, p.icon, p.label AS profile_label, a.project_id, o.name AS project_name, "
+                            "o.color AS project_color, o.folder_path FROM agent a JOIN project o ON o.id = a.project_id "
+                            "LEFT JOIN profile p ON p.id = a.profile_id WHERE a.id = ? AND a.role != 'HUMAN'", agent_id) for agent_id in found]
+        told = [{**row, "rooms": marks.get(row["agent_id"], []), **found[row["agent_id"]]} for row in rows if row is not None]
+        return sorted(told, key=lambda row: (not row["connections"], row["name"].casefold()))
 
     # --- looking things up ---------------------------------------------------------------
 

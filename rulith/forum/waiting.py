@@ -63,9 +63,11 @@ class Bus:
     def remove(self, subscription: Subscription) -> None:
         self._waiting.discard(subscription)
 
-    def fire(self) -> None:
+    def fire(self, agent_id: int | None = None) -> None:
+        """Wake everyone, or only who waits as this agent."""
         for each in self._waiting:
-            each.wake()
+            if agent_id is None or each.agent_id == agent_id:
+                each.wake()
 
     def end(self, agent_id: int) -> None:
         """The agent's credentials are no longer valid: whatever they hold open ends."""

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from rulith.base.clock import ManualClock
-from rulith.council.shapes import Actor
+from rulith.council.shapes import PERSON, Actor
 from rulith.forum.forum import Forum
 from rulith.store.council_db import CouncilDb
-
-PERSON = Actor(0, "you", 0, "", True)
 
 
 class PlainFolder:

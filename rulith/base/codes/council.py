@@ -19,6 +19,8 @@ CODES = {
     "council_revoked": ("This agent was revoked.", "Stop; nothing more will come."),
     "council_person": ("The person is no agent.", "Choose an agent."),
     "council_wrote": ("{name} has written in {count} threads, and what it said stays with its name.", "Revoke it instead: its key ends at once."),
+    "council_key": ("The request does not bring this run's key.", "It stands in run/council.json of the home, as long as the council runs; an agent's key opens nothing here."),
+    "council_foreign": ("The request was sent to {host!r} by {origin}.", "The council answers programs and pages of this machine, under 127.0.0.1 or localhost."),
     "council_in_use": ("The council at {path} is open in the process {pid}.", "Use that one, or end it first."),
     "council_damaged": ("The council's file {path} cannot be read: {problem}.", "Put a copy of it aside and bring back your last good one."),
     "council_newer": ("The council's file {path} was written by a later release (step {found}; this one knows {known}).", "Use that release."),

@@ -1,0 +1,159 @@
+"""The person's API over real HTTP: its key, its answers, its refusals. Duty: the council surface, "The person's side" and "HTTP and MCP transport"."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from rulith.base.clock import SystemClock
+from rulith.disk.home import Home
+from rulith.forum.service import Council, open_council
+from tests.gateway.conftest import Answer, http
+
+STORY_S, KEY = 60.0, "rvp_the-key-of-this-run"
+
+
+class Served:
+    """A council on a port of its own, with one project, and the person's program that talks to it."""
+
+    def __init__(self, council: Council) -> None:
+        self.council, self.key = council, KEY
+
+    async def post(self, name: str, arguments: object = None, /, **headers: str) -> Answer:
+        body = arguments if isinstance(arguments, bytes) else json.dumps({} if arguments is None else arguments).encode()
+        rows = {"authorization": f"Bearer {self.key}", "content-type": "application/json", **headers}
+        return await http(self.council.port, "POST", f"/api/{name}", rows, body)
+
+    async def does(self, name: str, /, **arguments):
+        answer = await self.post(name, arguments)
+        assert answer.status == 200, answer.body
+        return answer.json()["result"]
+
+    async def is_refused(self, name: str, /, **arguments) -> tuple[int, str, str]:
+        """(status, code, words) of the refusal."""
+        answer = await self.post(name, arguments)
+        told = answer.json()
+        assert told["ok"] is False and set(told) == {"ok", "errorCode", "teaching", "text"}
+        return answer.status, told["errorCode"], told["text"]
+
+
+@pytest.fixture
+def served(tmp_path):
+    """Run a story against a served council."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+
+    def play(story) -> None:
+        async def run() -> None:
+            council = open_council(Home(tmp_path / "home"), SystemClock(), KEY)
+            try:
+                await council.listen((0,))
+                talk = Served(council)
+                await talk.does("create_project", name="Shop", folder=str(folder))
+                await story(talk)
+            finally:
+                await council.close()
+        asyncio.run(asyncio.wait_for(run(), STORY_S))
+    return play
+
+
+def test_every_address_wants_this_runs_key_and_an_agents_key_is_none(served):
+    async def story(talk):
+        made = await talk.does("create_agent", project_id=1, name="ann", rooms=[1])
+        for key in ("", "nope", made["api_key"], talk.council.forum.mint_live(made["agent_id"]), KEY[:-1], KEY + "x", "\xe9"):
+            for name in ("list_projects", "nothing_such", "server_info"):
+                answer = await talk.post(name, {}, authorization=f"Bearer {key}")
+                assert (answer.status, answer.json()["errorCode"]) == (401, "council_key"), (key, name)
+        assert (await http(talk.council.port, "GET", "/api/list_projects", {})).status == 401                  # the key before the method
+        wrong = await http(talk.council.port, "GET", "/api/list_projects", {"authorization": KEY})
+        assert wrong.status == 405 and wrong.headers["allow"] == "POST"
+    served(story)
+
+
+@pytest.mark.parametrize("headers", [{"host": "rebound.example"}, {"host": "127.0.0.1.example:80"}, {"origin": "https://page.example"}, {"origin": "null"},
+                                     {"host": "127.0.0.1, rebound.example"}])
+def test_another_name_or_page_gets_403_whatever_it_asks(served, headers):
+    async def story(talk):
+        for path in ("/health", "/api/list_projects", "/nowhere"):
+            answer = await http(talk.council.port, "POST", path, {"authorization": f"Bearer {KEY}", **headers}, b"{}")
+            assert (answer.status, answer.json()["errorCode"]) == (403, "council_foreign")
+            assert not [name for name in answer.headers if name.startswith("access-control")]
+    served(story)
+
+
+def test_health_is_anyones_and_what_is_not_there_is_404(served):
+    async def story(talk):
+        port = talk.council.port
+        health = await http(port, "GET", "/health", {"host": f"localhost:{port}", "origin": "http://localhost:3000"})
+        assert (health.status, health.body) == (200, b"ok") and (await http(port, "POST", "/health", {}, b"")).status == 405
+        for path in ("/", "/api", "/health/", "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server", "/authorize", "/API/list_projects"):
+            assert (await http(port, "GET", path)).status == 404, path
+        assert await talk.is_refused("nothing_such") == (404, "council_not_found", (await talk.is_refused("nothing_such"))[2])
+        assert (await talk.is_refused("agents_of"))[0] == (await talk.is_refused("set_awake"))[0] == 404
+    served(story)
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b'"x"', b"7", b"null", b'{"a":1,"a":2}', b"\xff", b'{"a":NaN}', b"[" * 5000, b'{"cursor":1e999}'])
+def test_a_body_that_is_no_object_is_refused_and_nothing_happens(served, body):
+    async def story(talk):
+        before = talk.council.forum.db.latest_seq()
+        answer = await talk.post("events_since", body)
+        assert answer.status == 400 and answer.json()["errorCode"] in ("bad_json", "number_out_of_range", "council_invalid")
+        assert talk.council.forum.db.latest_seq() == before
+    served(story)
+
+
+def test_a_key_is_told_once_with_what_to_paste_where(served):
+    async def story(talk):
+        assert await talk.does("server_info") == {"url": talk.council.api.url, "mcp_url": f"{talk.council.api.url}/mcp", "listening": True}
+        made = await talk.does("create_agent", project_id=1, name="ann", rooms=[1])
+        again = await talk.does("rotate_agent_key", id=made["agent_id"])
+        for told in (made, again):
+            assert set(told) == {"agent_id", "api_key", "mcp_json", "claude_cli", "shim_json"}
+            server = told["mcp_json"]["mcpServers"]["rivendell"]
+            assert server == {"type": "http", "url": f"{talk.council.api.url}/mcp", "headers": {"Authorization": f"Bearer {told['api_key']}"}}
+            assert told["api_key"] in told["claude_cli"] and told["shim_json"]["mcpServers"]["rivendell"]["env"]["RIVENDELL_KEY"] == told["api_key"]
+        assert made["api_key"] != again["api_key"] and talk.council.forum.authenticate(made["api_key"]) is None
+        shown = json.dumps([await talk.does("list_agents"), await talk.does("list_agents", room=1), await talk.does("events_since", cursor=0)])
+        assert again["api_key"] not in shown and "key_hash" not in shown
+    served(story)
+
+
+def test_the_persons_lists_are_longer_than_an_agents(served):
+    async def story(talk):
+        for _ in range(55):
+            await talk.does("create_thread", title="all the same", body="word", tag="FYI")
+        assert len(await talk.does("list_threads")) == 55 and len(await talk.does("list_threads", limit=3)) == 3
+        assert len(await talk.does("search", query="word")) == 40
+    served(story)
+
+
+def test_a_wait_for_changes_hears_of_events_and_of_connections(served):
+    async def story(talk):
+        forum = talk.council.forum
+        quiet = await talk.does("wait_for_changes", timeout_s=0)
+        assert quiet["events"] == [] and quiet["next_cursor"] == forum.db.latest_seq()
+        waiting = asyncio.ensure_future(talk.does("wait_for_changes", cursor=quiet["next_cursor"], connections=quiet["connections"], timeout_s=50))
+        await _subscribed(forum)
+        await talk.does("create_room", project_id=1, name="other")
+        heard = await waiting
+        assert [event["kind"] for event in heard["events"]] == ["room.created"]
+        made = await talk.does("create_agent", project_id=1, name="ann", rooms=[1])
+        seen = await talk.does("wait_for_changes", timeout_s=0)
+        waiting = asyncio.ensure_future(talk.does("wait_for_changes", cursor=seen["next_cursor"], connections=seen["connections"], timeout_s=50))
+        await _subscribed(forum)
+        with forum.presence.hold(made["agent_id"], "poll"):
+            moved = await waiting
+            assert moved["events"] == [] and moved["connections"] > seen["connections"]
+            (row,) = await talk.does("list_connections")
+            assert (row["name"], row["rooms"], row["project_name"], row["connections"][0]["kind"]) == ("ann", ["general"], "Shop", "poll")
+        assert (await talk.does("list_connections"))[0]["connections"] == []
+        assert (await talk.is_refused("wait_for_changes", timeout_s="soon"))[1] == "council_invalid"
+    served(story)
+
+
+async def _subscribed(forum) -> None:
+    while not forum.bus._waiting:
+        await asyncio.sleep(0.01)
