@@ -15,7 +15,6 @@ import argparse
 import asyncio
 import gc
 import re
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +26,7 @@ from rulith.disk.home import Home, find_home
 from rulith.disk.ledger_place import named_home
 from rulith.disk.runfile import read_live, remove_runfile, write_runfile
 from rulith.gateway.service import Gateway, open_gateway
-from rulith.procs.child import Settings, emit, read_settings, watch_parent
+from rulith.procs.child import Settings, emit, read_settings, wait_end
 
 EXIT_REFUSED, EXIT_USAGE, EXIT_LEDGER = 1, 2, 4
 WRONG_OPTIONS = ("store_scheme", "listen_malformed", "listen_needs_tls", "tls_pair_needed", "option_usage", "dropbox_connection")
@@ -97,7 +96,7 @@ async def _run(home: Home, addresses: Addresses, settings: Settings, boxes: Mapp
         server, url, elsewhere = await listen(gateway, addresses)
         write_runfile(home.gateway_json, url=url, port=server.port)
         _announce(gateway, url, server.port, elsewhere, settings)
-        return await _wait_end()
+        return await wait_end()
     finally:
         remove_runfile(home.gateway_json)
         await gateway.close()
@@ -117,30 +116,3 @@ def _announce(gateway: Gateway, url: str, port: int, elsewhere: str, settings: S
         if code is not None:
             print(f"Setup code for the approval passphrase: {code}")
         sys.stdout.flush()
-
-
-async def _wait_end() -> int:
-    """The exit status, once a signal or the parent says that this is the end."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[int] = loop.create_future()
-
-    def end(status: int) -> None:
-        if not ended.done():
-            ended.set_result(status)
-
-    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        try:
-            loop.add_signal_handler(number, end, status)
-        except NotImplementedError:         # Windows: the parent's word and Ctrl+C as KeyboardInterrupt remain
-            pass
-
-    async def heed_parent() -> None:
-        async for operation in watch_parent():
-            if operation in ("stop", "eof"):
-                end(0)
-
-    watching = asyncio.ensure_future(heed_parent())
-    try:
-        return await ended
-    finally:
-        watching.cancel()

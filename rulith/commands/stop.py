@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def running(home: Home) -> list[list[Process]]:
-    """What runs, in the order in which it is asked: the workbench, its Agents and Workers, the gateway."""
+    """What runs, in the order in which it is asked: the workbench, its Agents and Workers and the council, the gateway."""
     bench = read_live(home.run / "workbench.json")
     record = bench or _left_behind(home)
     children = [row for row in (record or {}).get("children", []) if isinstance(row, dict) and is_ours(row)]
@@ -71,6 +71,9 @@ def running(home: Home) -> list[list[Process]]:
     alone = read_live(home.gateway_json)
     if alone is not None and all(row["pid"] != alone["pid"] for row in gateways):
         gateways.append({**alone, "role": "gateway"})
+    council = read_live(home.council_json)
+    if council is not None and all(row["pid"] != council["pid"] for row in children):
+        children.append({**council, "role": "council"})
     return [[{**bench, "role": "workbench"}] if bench else [],
             [row for row in children if row.get("role") != "gateway"], gateways]
 

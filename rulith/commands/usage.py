@@ -93,9 +93,16 @@ set limits.
 Exit: serving 0 the host left, 1 refused (such as a FILE in use), 2 usage;
 run 0 as expected or nothing expected, 1 otherwise, 2 a bad file or usage.
 """),
-    "council": ("threads put to named agents and people", """rulith council serve
+    "council": ("threads put to named agents and people", """rulith council serve [--home DIR] [--port N]
 
-The council service.
+Serves the council of this home on loopback: threads that somebody opens, argues and
+resolves. Only the person's API so far: POST /api/NAME with the key that stands in
+run/council.json of the home. Agents cannot join it in this release.
+
+  --home DIR   where everything is kept (RULITH_HOME, else ~/.rulith)
+  --port N     this port; without it the first free one of 8787 to 8791, else any
+
+Exit: 0 stopped, 1 refused, 2 usage, 4 the council's file is damaged or of a later release.
 """),
     "watch": ("run a command when the council calls", """rulith watch -- COMMAND...
 
@@ -195,7 +202,6 @@ INSTEAD = {
     "explain": "`rulith demo` prints the proof, and the workbench shows it for every conclusion.",
     "verify": "The receipt is plain JSON: it holds its own digests, chain rows and Ed25519 signature; keep it as it is.",
     "doctor": "`rulith version` names this build; `rulith start` and `rulith demo` say what is missing.",
-    "council": "Put the question to a person as a decision on an Action, in the Console of `rulith start`.",
     "watch": "Run the command from cron with `rulith agent`, which ends 10 when there is nothing to do.",
     "bridge": "Connect an MCP host to the gateway's /mcp address instead.",
 }

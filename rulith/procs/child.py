@@ -15,6 +15,7 @@ import asyncio
 import ctypes
 import json
 import os
+import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Mapping
@@ -175,3 +176,30 @@ async def watch_parent() -> AsyncIterator[str]:
     """Each control operation of the parent, "stop" among them; "eof" last. See `watch_controls`."""
     async for control in watch_controls():
         yield str(control["operation"])
+
+
+async def wait_end() -> int:
+    """The exit status of a serving role, once a signal, its parent's word or its parent's death says that this is the end."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+
+    def end(status: int) -> None:
+        if not ended.done():
+            ended.set_result(status)
+
+    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        try:
+            loop.add_signal_handler(number, end, status)
+        except NotImplementedError:         # Windows: the parent's word and Ctrl+C as KeyboardInterrupt remain
+            pass
+
+    async def heed_parent() -> None:
+        async for operation in watch_parent():
+            if operation in ("stop", "eof"):
+                end(0)
+
+    watching = asyncio.ensure_future(heed_parent())
+    try:
+        return await ended
+    finally:
+        watching.cancel()

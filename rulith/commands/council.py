@@ -1,0 +1,69 @@
+"""The door of the council: settings and options in, one listening council, exit status out.
+
+Reads its settings like every role, mints the key of this run, writes run/council.json once
+it answers, tells its parent, and ends cleanly on a stop, on the parent's death and on
+SIGTERM or SIGINT.
+
+Exit  0 stopped, 1 refused, 2 wrong options, 4 the council's file is damaged or newer, 130 SIGINT, 143 SIGTERM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from rulith.base.clock import SystemClock
+from rulith.base.errors import Refused
+from rulith.base.ids import mint_token
+from rulith.disk.home import Home, find_home
+from rulith.disk.runfile import remove_runfile, write_runfile
+from rulith.forum.service import PORTS, open_council
+from rulith.procs.child import Settings, emit, read_settings, wait_end
+
+EXIT_REFUSED, EXIT_USAGE, EXIT_FILE = 1, 2, 4
+FILE_LOST = ("council_damaged", "council_newer", "store_corrupt")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str):
+        raise Refused("option_usage", verb="council", problem=message)
+
+
+def _options(argv: Sequence[str]) -> argparse.Namespace:
+    """Raises Refused option_usage."""
+    parser = _Parser(prog="rulith council", add_help=False, allow_abbrev=False)
+    parser.add_argument("word", choices=("serve",))
+    parser.add_argument("--home")
+    parser.add_argument("--port", type=int)
+    options = parser.parse_args(argv)
+    if options.port is not None and not 0 <= options.port <= 65_535:
+        raise Refused("option_usage", verb="council", problem=f"{options.port} is no port")
+    return options
+
+
+def main(argv: Sequence[str]) -> int:
+    settings = read_settings()
+    try:
+        options = _options([*argv, *settings.args])
+        ports = PORTS if options.port is None else (options.port,)
+        return asyncio.run(_serve(find_home(options.home, settings), ports, settings))
+    except Refused as refusal:
+        emit("error", code=refusal.code, teaching=refusal.teaching)
+        print(refusal.teaching, file=sys.stderr)
+        return EXIT_USAGE if refusal.code == "option_usage" else EXIT_FILE if refusal.code in FILE_LOST else EXIT_REFUSED
+
+
+async def _serve(home: Home, ports: tuple[int, ...], settings: Settings) -> int:
+    council = open_council(home, SystemClock(), mint_token("rvp_"))
+    try:
+        url = await council.listen(ports)
+        write_runfile(home.council_json, url=url, port=council.port, key=council.key)
+        emit("listening", url=url, port=council.port)
+        if not settings.attached:
+            print(f"Council: {url}\nThe key of its person's API: {home.council_json}", flush=True)
+        return await wait_end()
+    finally:
+        remove_runfile(home.council_json)
+        await council.close()
