@@ -33,7 +33,7 @@ from tests.runtime.scripted_gateway import CUT, TOKEN, Arrived, Say, ScriptedGat
 ACTION = "fuzz.act"
 TURNS_EACH = 12                    # in one conversation
 TURNS_NARROW = 4                   # where faults or wishes are named: many services soon
-SILENCE_S = 1.0
+SILENCE_S = 3.0                    # long enough for a busy machine, and waited for in full only where a service falls silent
 _HTTP_FAILURES = {"model_refused", "model_broke_off", "model_unreachable", "model_reply_unreadable", "model_too_long"}
 
 

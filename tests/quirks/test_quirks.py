@@ -39,7 +39,7 @@ def test_the_worst_of_them_come_up_alone(name):
 
 
 def test_a_service_that_falls_silent_ends_the_turn_and_not_the_conversation():
-    told = held(3, only=("silence",), first=2)
+    told = held(1, only=("silence",), first=2)
     assert told.failures == [] and told.faults["silence"]
 
 
