@@ -57,7 +57,7 @@ CODES: dict[str, tuple[str, str]] = {
     "model_broke_off": ("The model service did not finish its reply: {said}. No call of it was made.",
                         "Say it again; if it goes on, look at the service."),
     "model_too_long": ("The conversation is longer than the model service takes: {said}. It cannot be made shorter.",
-                       "Begin a new conversation, or use a model with a larger context."),
+                       "Begin a new conversation, ask for less at a time (RULITH_MODEL_MAX_OUTPUT_TOKENS), or use a model with a larger context."),
     "model_unreachable": ("The model service at {address} cannot be reached: {problem}.",
                           "Check the address and the network, then run again."),
     # The service, `agent --serve`
