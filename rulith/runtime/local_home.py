@@ -49,7 +49,9 @@ def agent_environment(profile: Profile, environ: Mapping[str, str], url: str) ->
     if "RULITH_MODEL_URL" in named:
         secrets = {name: value for name, value in secrets.items() if name not in _MODEL_KEYS}
     own_key = {name: environ[name] for name in ("ANTHROPIC_API_KEY",) if environ.get(name)}
-    kept = {"RULITH_MODEL_QUIRKS_FILE": str(profile.directory / QUIRKS_FILE), "RULITH_BUDGET_FILE": str(profile.directory / BUDGET_FILE),
+    kept = {"RULITH_SESSION_FILE": str(profile.directory / "agent-sessions.json"),
+            "RULITH_MODEL_QUIRKS_FILE": str(profile.directory / QUIRKS_FILE),
+            "RULITH_BUDGET_FILE": str(profile.directory / BUDGET_FILE),
             "RULITH_CONVERSATION_DIR": str(profile.directory / "conversations"),
             "RULITH_CONVERSATION_OWNER": json.dumps({"origin": "home", "accountId": "", "agentId": ""})}
     if profile.serve_port is not None:

@@ -23,6 +23,7 @@ from rulith.runtime.calls import CallServer, Pins
 from rulith.runtime.conversation import Conversation
 from rulith.runtime.driver import BoardDriver
 from rulith.runtime.events import Sink
+from rulith.runtime.legacy import name_once
 from rulith.runtime.line import BoardLine
 from rulith.runtime.local_home import LocalHome, agent_environment, skip_words, take_agent_lock
 from rulith.runtime.model import ModelClient
@@ -125,6 +126,8 @@ class AgentRun:
         driver = choose_driver(self._options, settings)
         if settings.lock_path:
             self._lock = take_agent_lock(settings.lock_path)
+        if settings.legacy_path:
+            name_once(Path(settings.legacy_path), settings.url, settings.token, self._told.log)
         reach = Reach(settings.url, settings.token, settings.call_timeout_s, settings.wait_s,
                       settings.resume_attempts, settings.resume_backoff_s, settings.custodian)
         self._line = BoardLine(self._http, reach, clock=self._clock, emit=self._emit, log=self._told.log,

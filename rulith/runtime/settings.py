@@ -90,6 +90,7 @@ class Settings:
     budget: BudgetSettings | None = None
     shadow: ModelSettings | None = None
     quirks_path: str = ""        # where it is remembered what model services want
+    legacy_path: str = ""        # an earlier edition's record; empty for none
     custodian: Custodian | None = None
 
 
@@ -128,6 +129,7 @@ def read_settings(env: Mapping[str, str], options: Options, *, default_url: str,
         history=_history(env) if serving else None,
         budget=_budget(env, options),
         shadow=read_shadow(env, model) if options.shadow else None,
+        legacy_path=_legacy(env),
         quirks_path=env.get("RULITH_MODEL_QUIRKS_FILE", "").strip() or _of_profile(env, QUIRKS_FILE),
         custodian=_custodian(env),
     )
@@ -146,6 +148,11 @@ def _custodian(env: Mapping[str, str]) -> Custodian | None:
         raise Refused("setting_refused", name="RULITH_MATERIALS_DELIVER_URL", value=url[:200], problem="it is not on this machine")
     model = env.get("RULITH_MODEL_URL", "").strip() or (DEFAULT_MODEL_URL if env.get("RULITH_MODEL", "").strip() else "")
     return Custodian(url, key, connection, model)
+
+
+def _legacy(env: Mapping[str, str]) -> str:
+    path = env.get("RULITH_SESSION_FILE", "").strip() or _of_profile(env, "agent-sessions.json")
+    return "" if path == "off" else path
 
 
 def _of_profile(env: Mapping[str, str], name: str) -> str:
