@@ -20,7 +20,7 @@ from rulith.base.ids import mint_token
 from rulith.disk.home import Home, find_home
 from rulith.disk.runfile import remove_runfile, write_runfile
 from rulith.forum.service import PORTS, open_council
-from rulith.procs.child import Settings, emit, read_settings, wait_end
+from rulith.procs.child import Settings, emit, expect_end, read_settings
 
 EXIT_REFUSED, EXIT_USAGE, EXIT_FILE = 1, 2, 4
 FILE_LOST = ("council_damaged", "council_newer", "store_corrupt")
@@ -57,13 +57,14 @@ def main(argv: Sequence[str]) -> int:
 
 async def _serve(home: Home, ports: tuple[int, ...], settings: Settings) -> int:
     council = open_council(home, SystemClock(), mint_token("rvp_"))
+    ended = expect_end()
     try:
         url = await council.listen(ports)
         write_runfile(home.council_json, url=url, port=council.port, key=council.key)
         emit("listening", url=url, port=council.port)
         if not settings.attached:
             print(f"Council: {url}\nThe key of its person's API: {home.council_json}", flush=True)
-        return await wait_end()
+        return await ended
     finally:
         remove_runfile(home.council_json)
         await council.close()

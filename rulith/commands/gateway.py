@@ -26,7 +26,7 @@ from rulith.disk.home import Home, find_home
 from rulith.disk.ledger_place import named_home
 from rulith.disk.runfile import read_live, remove_runfile, write_runfile
 from rulith.gateway.service import Gateway, open_gateway
-from rulith.procs.child import Settings, emit, read_settings, wait_end
+from rulith.procs.child import Settings, emit, expect_end, read_settings
 
 EXIT_REFUSED, EXIT_USAGE, EXIT_LEDGER = 1, 2, 4
 WRONG_OPTIONS = ("store_scheme", "listen_malformed", "listen_needs_tls", "tls_pair_needed", "option_usage", "dropbox_connection")
@@ -92,11 +92,12 @@ async def _run(home: Home, addresses: Addresses, settings: Settings, boxes: Mapp
         raise Refused("gateway_running", home=home.path, pid=running["pid"], url=running.get("url", "unknown address"))
     gc.set_threshold(*COLLECTOR)
     gateway = open_gateway(home, SystemClock(), settings, boxes)
+    ended = expect_end()
     try:
         server, url, elsewhere = await listen(gateway, addresses)
         write_runfile(home.gateway_json, url=url, port=server.port)
         _announce(gateway, url, server.port, elsewhere, settings)
-        return await wait_end()
+        return await ended
     finally:
         remove_runfile(home.gateway_json)
         await gateway.close()

@@ -178,8 +178,11 @@ async def watch_parent() -> AsyncIterator[str]:
         yield str(control["operation"])
 
 
-async def wait_end() -> int:
-    """The exit status of a serving role, once a signal, its parent's word or its parent's death says that this is the end."""
+def expect_end() -> asyncio.Future[int]:
+    """The exit status of a serving role, once a signal, its parent's word or its parent's death says that this is the end.
+
+    From this call on a signal no longer kills it; whoever waits for the future later finds what came meanwhile.
+    """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
 
@@ -199,7 +202,5 @@ async def wait_end() -> int:
                 end(0)
 
     watching = asyncio.ensure_future(heed_parent())
-    try:
-        return await ended
-    finally:
-        watching.cancel()
+    ended.add_done_callback(lambda _: watching.cancel())
+    return ended
