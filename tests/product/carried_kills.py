@@ -18,12 +18,13 @@ from tests.product.carried import AirGapped, Carrier, carry_until_done, start_ag
 from tests.product.halting import log_of, make_halting
 from tests.product.kept_home import end, running_home
 
+PASSED_MAX = 12                  # the state is kept at every look; the calls are over by then
 AT_ONCE = 4                      # a trial mostly waits for the next look
 
 
 @dataclass
 class Kills:
-    steps: int = 0
+    steps: int = 0               # trials: a place in the code, and which time it is passed
     hits: int = 0
     not_reached: int = 0
     places: Counter = field(default_factory=Counter)      # by what the Worker was about to do, or had done
@@ -33,12 +34,14 @@ class Kills:
 
 @dataclass
 class BoxTrial:
-    step: int
+    """`name` and `nth` say where the Worker was to die; `passed` how often each place was passed."""
+
+    name: str
+    nth: int
     status: int
-    steps: int
+    passed: Counter
     hit: bool
     writes: int
-    place: str
 
     def problems(self) -> list[str]:
         found = [] if self.writes <= 1 else [f"{self.writes} writes took place"]
@@ -46,26 +49,26 @@ class BoxTrial:
             found.append(f"the job ended {self.status}")
         if self.status == 0 and self.writes != 1:
             found.append(f"completed with {self.writes} writes")
-        if self.is_reached and self.step and not self.hit:
+        if self.is_reached and self.name and not self.hit:
             found.append("nothing was killed")
         return found
 
     @property
     def is_reached(self) -> bool:
-        """Whether the job had so many steps this time: how many looks a trip takes is up to the machine."""
-        return self.steps >= self.step
+        """Whether the place was passed so often this time: how many looks a trip takes is up to the machine."""
+        return self.passed[self.name] >= self.nth
 
 
-def run_trial(product, scratch: Path, step: int) -> BoxTrial:
-    """One job whose Worker dies at `step`; 0 disturbs nothing."""
+def run_trial(product, scratch: Path, name: str = "", nth: int = 0) -> BoxTrial:
+    """One job whose Worker dies where `name` is passed the `nth` time; without a name nothing is disturbed."""
     near = scratch / "near"
     near.mkdir(parents=True)
     with running_home(product, scratch, worker=False, words=("--dropbox", str(near))) as home:
         air = AirGapped(product, home, scratch)
         halt = scratch / "halt"
         halting = make_halting(product.pyz, halt)
-        if step:
-            (halt / "plan.json").write_text(json.dumps({"role": "worker-step", "gap": step, "edge": ""}), "utf-8")
+        if name:
+            (halt / "plan.json").write_text(json.dumps({"role": "worker-step", "name": name, "gap": nth, "edge": ""}), "utf-8")
         first = air.start(pyz=halting)
         later = []
 
@@ -79,28 +82,29 @@ def run_trial(product, scratch: Path, step: int) -> BoxTrial:
         finally:
             end(agent)
         rows = log_of(halt)
-    last = max((row for row in rows if "step" in row), key=lambda row: row["step"], default={"step": 0, "name": ""})
-    return BoxTrial(step, status, last["step"], any("killed" in row for row in rows), air.writes(), last["name"])
+    passed = Counter(row["name"] for row in rows if "step" in row)
+    return BoxTrial(name, nth, status, passed, any("killed" in row for row in rows), air.writes())
 
 
 def kill_at_each_step(product, scratch: Path) -> Kills:
-    quiet = run_trial(product, scratch / "quiet", 0)
-    found = Kills(steps=quiet.steps)
-    found.failures += [{"step": 0, "problem": problem} for problem in quiet.problems()]
+    quiet = run_trial(product, scratch / "quiet")
+    plans = [(name, nth) for name, count in sorted(quiet.passed.items()) for nth in range(1, min(count, PASSED_MAX) + 1)]
+    found = Kills(steps=len(plans))
+    found.failures += [{"step": "undisturbed", "problem": problem} for problem in quiet.problems()]
 
-    def trial(step: int) -> BoxTrial:
-        folder = scratch / f"step-{step}"
-        done = run_trial(product, folder, step)
+    def trial(plan: tuple[str, int]) -> BoxTrial:
+        folder = scratch / f"{plan[0].replace(' ', '-')}-{plan[1]}"
+        done = run_trial(product, folder, *plan)
         if not done.problems():
             shutil.rmtree(folder, ignore_errors=True)
         return done
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for done in pool.map(trial, range(1, quiet.steps + 1)):
+        for done in pool.map(trial, plans):
             found.hits += done.hit
             found.not_reached += not done.is_reached
             if done.hit:
-                found.places[done.place] += 1
+                found.places[done.name] += 1
             found.ends["completed" if done.status == 0 else "needs a person" if done.status == 11 else "other"] += 1
-            found.failures += [{"step": done.step, "problem": problem} for problem in done.problems()]
+            found.failures += [{"step": f"{done.name} {done.nth}", "problem": problem} for problem in done.problems()]
     return found

@@ -3,7 +3,7 @@
 The archive reads a plan at start. In the gateway it counts ledger commits; in the gap after
 commit N (right after it, or just before the next one) it kills the role that the plan
 names, itself included. In the Worker it counts steps (claim, run, report, before and after; over a drop box
-each record and file, before it) and kills itself at step N. What it saw is appended to `gaps.log`. Nothing of the
+each record and file, before it) and kills itself at step N, or at the Nth of one name. What it saw is appended to `gaps.log`. Nothing of the
 product is changed, and without a plan the archive behaves like the original.
 """
 
@@ -91,8 +91,9 @@ def watch_worker(plan):
 
     def step(name):
         seen["steps"] += 1
-        note(step=seen["steps"], name=name)
-        if plan and plan["role"] == "worker-step" and plan["gap"] == seen["steps"]:
+        seen[name] = seen.get(name, 0) + 1
+        note(step=seen["steps"], name=name, nth=seen[name])
+        if plan and plan["role"] == "worker-step" and plan["gap"] == seen[plan.get("name", "steps")] and plan.get("name", name) == name:
             kill_role("worker")
 
     real_post, real_run = driver.Line.post, run.Program.run
