@@ -39,7 +39,7 @@ HANDLE = re.compile(r"ui_[a-f0-9]{32}", re.ASCII)
 OPERATOR, EXECUTION = "operator", "execution"
 MATERIAL, RESULT = "material", "result"
 RECORD_BYTES_MAX = 262_144       # 512 chunk digests and a name
-_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}(?:; ?[A-Za-z0-9=\"._ -]{1,80})?", re.ASCII)
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#&^_.+-]{1,127}/[A-Za-z0-9!#&^_.+-]{1,127}(?:; ?[A-Za-z0-9=._ -]{1,80})?", re.ASCII)
 _DIGEST = re.compile(r"sha256:[a-f0-9]{64}", re.ASCII)
 
 

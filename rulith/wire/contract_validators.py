@@ -8,6 +8,7 @@ from rulith.wire.validation import Invalid, is_integer, is_number, listed
 PATTERNS = {
     '^(?!\\.{1,2}$)[A-Za-z0-9_.-]{1,128}$': re.compile('^(?!\\.{1,2}$)[A-Za-z0-9_.-]{1,128}$', re.ASCII).fullmatch,
     '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]+)?Z$': re.compile('^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]+)?Z$', re.ASCII).fullmatch,
+    '^[A-Za-z0-9!#&^_.+-]{1,127}/[A-Za-z0-9!#&^_.+-]{1,127}(?:; ?[A-Za-z0-9=._ -]{1,80})?$': re.compile('^[A-Za-z0-9!#&^_.+-]{1,127}/[A-Za-z0-9!#&^_.+-]{1,127}(?:; ?[A-Za-z0-9=._ -]{1,80})?$', re.ASCII).fullmatch,
     '^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$': re.compile('^[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+$', re.ASCII).fullmatch,
     '^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$': re.compile('^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}$', re.ASCII).fullmatch,
     '^[a-f0-9]{64}$': re.compile('^[a-f0-9]{64}$', re.ASCII).fullmatch,
@@ -1732,14 +1733,7 @@ def worker___definitions_materialregister(data, at="data"):
   if "mediaType" in data_keys:
    data_keys.pop("mediaType")
    data__mediaType = data["mediaType"]
-   if not (isinstance(data__mediaType, str)):
-    raise Invalid(at + ".mediaType", "must be string")
-   if isinstance(data__mediaType, str):
-    data__mediaType_len = len(data__mediaType)
-    if data__mediaType_len < 1:
-     raise Invalid(at + ".mediaType", "must be longer than or equal to 1 characters")
-    if data__mediaType_len > 255:
-     raise Invalid(at + ".mediaType", "must be shorter than or equal to 255 characters")
+   worker___definitions_mediatype(data__mediaType, at + ".mediaType")
   if "encoding" in data_keys:
    data_keys.pop("encoding")
    data__encoding = data["encoding"]
@@ -1802,6 +1796,18 @@ def worker___definitions_materialregister(data, at="data"):
      raise Invalid(at + ".custody", "must not contain " + listed(data__custody_keys))
   if data_keys:
    raise Invalid(at, "must not contain " + listed(data_keys))
+ return data
+
+
+def worker___definitions_mediatype(data, at="data"):
+ if not (isinstance(data, str)):
+  raise Invalid(at, "must be string")
+ if isinstance(data, str):
+  data_len = len(data)
+  if data_len > 255:
+   raise Invalid(at, "must be shorter than or equal to 255 characters")
+  if not PATTERNS['^[A-Za-z0-9!#&^_.+-]{1,127}/[A-Za-z0-9!#&^_.+-]{1,127}(?:; ?[A-Za-z0-9=._ -]{1,80})?$'](data):
+   raise Invalid(at, "must match pattern ^[A-Za-z0-9!#&^_.+-]{1,127}/[A-Za-z0-9!#&^_.+-]{1,127}(?:; ?[A-Za-z0-9=._ -]{1,80})?$")
  return data
 
 

@@ -332,3 +332,28 @@ def test_a_restart_knows_the_reference_and_the_owners_word(play, kit):
         assert (await scene.read(ref=ref))["totalBytes"] == len(DOCUMENT)
 
     play(story, pollHoldMs=200)
+
+
+ODD = [None, True, -1, 0, 1.5, 2**53, "", "x", "\ud800", "a" * 300, [], [None], {}, {"a": 1}, "sha256:" + "0" * 64, "mlt_" + "a" * 43, "../../x"]
+
+
+def test_no_odd_body_of_these_routes_is_a_fault_of_the_gateway(tell):
+    """Each member in turn replaced or left out, and one nobody knows: refused by name, never a 500, and nothing is moved by it."""
+    async def story(scene):
+        row = await scene.claimed()
+        before = len(list(scene.world.gateway.authority.ledger.rows()))
+        bodies = {"register": HELD.registration(row["executionGrant"]), "delivery": scene.said("PollDelivery", waitMillis=0),
+                  "delivery/result": scene.said("DeliverChunks", requestId="mdr_" + "0" * 32, ref="art_" + "0" * 32, firstChunk=0, chunks=[{"index": 0, "bytes": "YQ=="}]),
+                  "claim": scene.said("ClaimLocalRead", ticket="mlt_" + "b" * 43)}
+        for place, (route, body) in enumerate(bodies.items()):
+            for turn, name in enumerate((*body, "unknown")):
+                odd = ODD[(3 * place + 5 * turn) % len(ODD)]
+                without = {key: value for key, value in body.items() if key != name}
+                for changed in ({**without, name: odd}, *([without] if name in body else [])):
+                    answer = await scene.post(route, changed)
+                    assert answer.status in (200, 400), (route, name, odd, answer.body)
+                    assert answer.json()["accepted"] is False or (route == "delivery" and name == "waitMillis"), (route, name, odd)
+        assert len(list(scene.world.gateway.authority.ledger.rows())) == before
+        scene.asked.cancel()
+
+    tell(story)
