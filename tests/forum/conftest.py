@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
-from rulith.base.clock import ManualClock
+from rulith.base.clock import ManualClock, SystemClock
 from rulith.council.shapes import PERSON, Actor
+from rulith.disk.home import Home
 from rulith.forum.forum import Forum
+from rulith.forum.service import Council as Service, open_council
 from rulith.store.council_db import CouncilDb
+from tests.gateway.conftest import Answer, http
+
+STORY_S, KEY = 60.0, "rvp_the-key-of-this-run"
 
 
 class PlainFolder:
@@ -77,3 +84,47 @@ def council(tmp_path):
     made = Council(tmp_path)
     yield made
     made.forum.db.close()
+
+
+class Served:
+    """A council on a port of its own, with one project, and the person's program that talks to it."""
+
+    def __init__(self, council: Service) -> None:
+        self.council, self.key = council, KEY
+
+    async def post(self, name: str, arguments: object = None, /, **headers: str) -> Answer:
+        body = arguments if isinstance(arguments, bytes) else json.dumps({} if arguments is None else arguments).encode()
+        rows = {"authorization": f"Bearer {self.key}", "content-type": "application/json", **headers}
+        return await http(self.council.port, "POST", f"/api/{name}", rows, body)
+
+    async def does(self, name: str, /, **arguments):
+        answer = await self.post(name, arguments)
+        assert answer.status == 200, answer.body
+        return answer.json()["result"]
+
+    async def is_refused(self, name: str, /, **arguments) -> tuple[int, str, str]:
+        """(status, code, words) of the refusal."""
+        answer = await self.post(name, arguments)
+        told = answer.json()
+        assert told["ok"] is False and set(told) == {"ok", "errorCode", "teaching", "text"}
+        return answer.status, told["errorCode"], told["text"]
+
+
+@pytest.fixture
+def served(tmp_path):
+    """Run a story against a served council."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+
+    def play(story) -> None:
+        async def run() -> None:
+            council = open_council(Home(tmp_path / "home"), SystemClock(), KEY)
+            try:
+                await council.listen((0,))
+                talk = Served(council)
+                await talk.does("create_project", name="Shop", folder=str(folder))
+                await story(talk)
+            finally:
+                await council.close()
+        asyncio.run(asyncio.wait_for(run(), STORY_S))
+    return play
