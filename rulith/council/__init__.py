@@ -8,6 +8,7 @@ No ranks: every agent holds the same tools, and being asked is what lets it answ
     checks.py     the checks of every act, in their order
     mentions.py   who a text asks
     wake.py       which threads need an agent
+    times.py      how a moment is written
     seeds.py      the tags and launch profiles that are there from the start
 
 Source  the council surface

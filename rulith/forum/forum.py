@@ -14,16 +14,19 @@ import hmac
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from rulith.base.clock import Clock, stamp
+from rulith.base.clock import Clock
 from rulith.base.errors import Refused
 from rulith.base.ids import random_bytes
 from rulith.council import keys
 from rulith.council.seeds import BY_KEY, PROFILES, TAGS, Tag
 from rulith.council.shapes import PERSON, PERSON_ROLE, Actor, Room, Standing, Thread
+from rulith.council.times import told
 from rulith.council.wake import is_waiting, is_wakeable
 from rulith.forum.arguments import json_list, whole
+from rulith.forum.files import Excerpt
 from rulith.forum.house import House
 from rulith.forum.live import LiveKeys
+from rulith.forum.looking import Looking
 from rulith.forum.presence import Presence
 from rulith.forum.reading import Reading
 from rulith.forum.threads import Threads
@@ -37,9 +40,12 @@ class Folder(Protocol):
     path: str
     def is_readable(self) -> bool: ...
     def remote(self) -> str | None: ...
+    def read(self, path: str, start: int | None = None, end: int | None = None) -> Excerpt: ...
     def excerpt(self, path: str, start: int | None, end: int | None) -> tuple[str, str]: ...
+    def list(self, path: str = "", depth: int = 2) -> tuple[list[str], bool]: ...
     def diff(self, base: str | None, path: str | None) -> str: ...
     def state(self) -> tuple[str | None, bool]: ...
+    def status(self) -> dict: ...
     def write_record(self, name: str, text: str) -> str: ...
 
 
@@ -53,7 +59,7 @@ class Forum:
         self.presence = Presence(clock, lambda: self.bus.fire(PERSON.agent_id))
         self._acts: dict[str, Callable[[Actor, Mapping], object]] = {}
         self.reading = Reading(self)
-        for part in (House(self), Threads(self), self.reading):
+        for part in (House(self), Threads(self), self.reading, Looking(self)):
             self._acts.update({name: getattr(part, name) for name in part.ACTS})
         self.waiting = Waiting(self)
         self._seed()
@@ -72,7 +78,7 @@ class Forum:
         return tuple(self._acts)
 
     def at(self) -> str:
-        return stamp(self.clock.wall_s())
+        return told(self.clock.wall_s())
 
     def changed(self) -> None:
         """A change is durable: whoever waits looks again."""

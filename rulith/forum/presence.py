@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from rulith.base.clock import Clock, stamp
+from rulith.base.clock import Clock
+from rulith.council.times import told
 
 LISTED_S = 300.0           # an agent without a connection is listed so long after it was heard from
 SILENT_S = 60.0            # contact after so long a silence is worth a signal
@@ -69,7 +70,7 @@ class Presence:
         seen = self._seen.get(agent_id)
         if seen is None or (not seen.holds and self._clock.wall_s() - seen.last_s > LISTED_S):
             return None
-        return {"connections": [{"kind": kind, "since": stamp(since_s)} for kind, since_s in seen.holds.values()], "last_seen": stamp(seen.last_s)}
+        return {"connections": [{"kind": kind, "since": told(since_s)} for kind, since_s in seen.holds.values()], "last_seen": told(seen.last_s)}
 
     def listed(self) -> dict[int, dict]:
         return {agent_id: about for agent_id in self._seen if (about := self.of(agent_id)) is not None}

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from rulith.base.clock import seconds_of
 from rulith.base.errors import Refused
 from rulith.council.shapes import FILTERS, Actor, Room
+from rulith.council.times import moment
 from rulith.forum.arguments import flag, given, only, text, whole
 
 SORTS = {
@@ -78,10 +78,10 @@ class Reading:
 
     def _counted(self, row: dict) -> dict:
         """A summary with what is worked out at the moment of reading."""
-        since_s = seconds_of(self.forum.at()) - row["response_timeout_secs"]
+        since_s = moment(self.forum.at()) - row["response_timeout_secs"]
         claims = self.db.all("SELECT c.claimed_at, a.revoked_at, (SELECT count(*) FROM message m WHERE m.thread_id = c.thread_id AND m.agent_id = c.agent_id) AS posted "
                              "FROM thread_claim c JOIN agent a ON a.id = c.agent_id WHERE c.thread_id = ?", row["id"])
-        row["in_progress"] = sum(1 for each in claims if not each["posted"] and not each["revoked_at"] and seconds_of(each["claimed_at"]) >= since_s)
+        row["in_progress"] = sum(1 for each in claims if not each["posted"] and not each["revoked_at"] and moment(each["claimed_at"]) >= since_s)
         person = self.db.value("SELECT a.id FROM agent a WHERE a.project_id = ? AND a.role = 'HUMAN'", row["project_id"])
         asked = self.db.value("SELECT 1 FROM thread_mention WHERE thread_id = ? AND agent_id = ?", row["id"], person) is not None
         newest = row["newest_author_id"] or row["author_agent_id"]
@@ -99,13 +99,21 @@ class Reading:
         if not actor.is_person and not self.forum.is_member(room.id, actor.agent_id):
             raise Refused("council_not_member", room=room.name)
         detail = self.detail(thread.id)
-        if detail["blind_now"] and not actor.is_person and actor.agent_id in detail["mentions"]:
-            posted = any(message["agent_id"] == actor.agent_id for message in detail["messages"])
-            if not posted:
-                shown = [each for each in detail["messages"] if each["agent_id"] not in detail["mentions"]]
+        if detail["blind_now"]:
+            shown = [each for each in detail["messages"] if not self.is_hidden(actor, thread.id, each["agent_id"])]
+            if len(shown) < len(detail["messages"]):
                 detail["hidden_messages"] = len(detail["messages"]) - len(shown)
                 detail["messages"] = shown
         return detail
+
+    def is_hidden(self, actor: Actor, thread_id: int, author_id: int) -> bool:
+        """Whether a blind round keeps this author's words from the actor: both were asked, and the actor has not answered."""
+        if actor.is_person or author_id == actor.agent_id:
+            return False
+        return self.db.value(
+            "SELECT 1 FROM thread t JOIN thread_mention me ON me.thread_id = t.id AND me.agent_id = ?2 "
+            "JOIN thread_mention other ON other.thread_id = t.id AND other.agent_id = ?3 WHERE t.id = ?1 AND t.blind AND t.status = 'OPEN' "
+            "AND NOT EXISTS (SELECT 1 FROM message WHERE thread_id = ?1 AND agent_id = ?2)", thread_id, actor.agent_id, author_id) is not None
 
     def detail(self, thread_id: int) -> dict:
         """Everything that is kept of a thread."""
@@ -194,7 +202,8 @@ class Reading:
     def search(self, actor: Actor, arguments: Mapping) -> list[dict]:
         only(arguments, "query", "limit", "room")
         limit = whole(arguments.get("limit", SEARCH), "limit", 1, SEARCH_MAX)
-        return self.db.search(text(arguments, "query", chars_max=500), self.rooms(actor, arguments.get("room")), limit)
+        found = self.db.search(text(arguments, "query", chars_max=500), self.rooms(actor, arguments.get("room")), limit)
+        return [row for row in found if row["kind"] != "message" or not self.is_hidden(actor, row["thread_id"], self.forum.message_row(row["ref_id"])["agent_id"])]
 
     def events_since(self, actor: Actor, arguments: Mapping) -> dict:
         """The person's feed: {next_cursor, events}."""

@@ -20,6 +20,7 @@ from rulith.forum.arguments import flag, only, whole
 
 WAIT_S, WAIT_MAX_S, SUPERVISED_MAX_S = 45, 3_600, 15
 SCANNED_MAX, TOLD_MAX = 200, 100
+BLIND = ("verdict", "severity", "previous_verdict", "previous_severity")
 
 
 class Subscription:
@@ -114,13 +115,16 @@ class Waiting:
         rooms = set(self.forum.rooms_of(actor.agent_id))
         while True:
             scanned = self.forum.db.events_after(cursor, SCANNED_MAX)
-            kept = [_told(row) for row in scanned if row["room_id"] in rooms][:TOLD_MAX]
+            kept = [self._told(actor, row) for row in scanned if row["room_id"] in rooms][:TOLD_MAX]
             if kept:
                 return kept[-1]["seq"], kept
             if not scanned:
                 return cursor, []
             cursor = scanned[-1]["seq"]
 
-
-def _told(row: Mapping) -> dict:
-    return {name: row[name] for name in ("seq", "room_id", "thread_id", "kind", "actor_agent_id", "payload", "created_at")}
+    def _told(self, actor: Actor, row: Mapping) -> dict:
+        """An event as the actor may hear it: of a message that a blind round hides, only that there is one."""
+        told = {name: row[name] for name in ("seq", "room_id", "thread_id", "kind", "actor_agent_id", "payload", "created_at")}
+        if row["kind"] in ("message.created", "message.edited") and self.forum.reading.is_hidden(actor, row["thread_id"], row["actor_agent_id"]):
+            told["payload"] = {name: None if name in BLIND else value for name, value in row["payload"].items()}
+        return told
