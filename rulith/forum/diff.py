@@ -42,15 +42,19 @@ class Git:
     def __init__(self, root: str) -> None:
         self._root = root
 
-    def state(self) -> tuple[str | None, bool]:
-        """(the commit that is checked out, whether the working tree differs from it); (None, False) without a repository."""
+    def status(self) -> dict:
+        """{is_repo, branch, head, dirty}; a branch that is not checked out by name, and a commit before the first one, are None."""
         try:
             env = self._environment()
-            head = self._commit("HEAD", env)
+            branch = self._run(("symbolic-ref", "--short", "--quiet", "HEAD"), env, _SMALL_BYTES_MAX).stdout.decode("utf-8", "replace").strip()
             told = self._run(("status", "--porcelain", "--ignore-submodules=dirty", "--", "."), env, _SMALL_BYTES_MAX)
         except Refused:
-            return None, False
-        return head, bool(told.stdout.strip())
+            return {"is_repo": False, "branch": None, "head": None, "dirty": False}
+        try:
+            head = self._commit("HEAD", env)
+        except Refused:
+            head = None
+        return {"is_repo": True, "branch": branch or None, "head": head, "dirty": bool(told.stdout.strip())}
 
     def remote(self) -> str | None:
         """Where the repository was cloned from, without what lets one in."""

@@ -153,7 +153,12 @@ class ProjectFolder:
 
     def state(self) -> tuple[str | None, bool]:
         """(the commit that is checked out, whether the working tree differs from it)."""
-        return self._git.state()
+        told = self._git.status()
+        return told["head"], told["dirty"]
+
+    def status(self) -> dict:
+        """{is_repo, branch, head, dirty}."""
+        return self._git.status()
 
     def diff(self, base: str | None, path: str | None) -> str:
         """Changes of the working tree; empty where there are none. Raises Refused: council_invalid, council_path."""

@@ -20,8 +20,8 @@ from rulith.disk.atomic import make_folder
 from rulith.disk.home import Home
 from rulith.forum import api
 from rulith.forum.api import PersonApi
+from rulith.forum.files import ProjectFolder
 from rulith.forum.forum import Folder, Forum
-from rulith.forum.plain_folder import PlainFolder
 from rulith.net.loopback import is_foreign_host, is_foreign_page
 from rulith.net.messages import Request, Response, StreamResponse, text_response
 from rulith.net.server import Server, serve
@@ -99,7 +99,7 @@ class Council:
         self.forum.db.close()
 
 
-def open_council(home: Home, clock: Clock, key: str, *, folder: Callable[[str], Folder] = PlainFolder) -> Council:
+def open_council(home: Home, clock: Clock, key: str, *, folder: Callable[[str], Folder] = ProjectFolder) -> Council:
     """Open the home's council, made where there is none. Raises Refused: home_unusable, council_in_use, council_damaged, council_newer, store_…"""
     home.prepare()
     make_folder(home.council)

@@ -82,7 +82,7 @@ class Threads:
             only(item, "kind", "path", "start_line", "end_line", "content")
             found.append(self._pinned(actor, folder, item))
         if flag(arguments, "include_diff", False) and not any(row["kind"] == "diff" for row in found):
-            diff = folder.diff(None, None)
+            diff = self._diff(actor, folder, None)
             if diff.strip():
                 found.append({"kind": "diff", "path": None, "start_line": None, "end_line": None, "content": diff})
         size = sum(len(row["content"]) for row in found)
@@ -97,7 +97,7 @@ class Threads:
         if kind == "note":
             return {"kind": kind, "path": path, "start_line": None, "end_line": None, "content": content or ""}
         if kind == "diff":
-            return {"kind": kind, "path": path, "start_line": None, "end_line": None, "content": content if content is not None else folder.diff(None, path)}
+            return {"kind": kind, "path": path, "start_line": None, "end_line": None, "content": content if content is not None else self._diff(actor, folder, path)}
         if not path:
             raise Refused("council_invalid", problem="a file of context has no path")
         try:
@@ -107,6 +107,16 @@ class Threads:
             inside, excerpt = path, f"[not pinned: {refusal.happened}]"
             self.forum.note_access(actor, None, "pin", path, False, refusal.happened)
         return {"kind": kind, "path": inside, "start_line": start, "end_line": end, "content": excerpt}
+
+    def _diff(self, actor: Actor, folder, path: str | None) -> str:
+        """What changed now, which may be nothing, or why it cannot be told."""
+        try:
+            found = folder.diff(None, path)
+        except Refused as refusal:
+            self.forum.note_access(actor, None, "pin", path or "", False, refusal.happened)
+            return f"[not pinned: {refusal.happened}]"
+        self.forum.note_access(actor, None, "pin", path or "", True, "")
+        return found
 
     # --- arguing -------------------------------------------------------------------------
 

@@ -231,6 +231,9 @@ def test_a_broken_repository_and_one_without_a_commit(repo, tmp_path):
     assert told(fresh) == "" and code(fresh, "HEAD") == "council_invalid" and ProjectFolder(str(fresh)).state() == (None, False)
     put(repo, ".git/config", "[core\nbroken")
     assert code(repo) == "council_no_git" and ProjectFolder(str(repo)).state() == (None, False)
+    assert ProjectFolder(str(fresh)).status() == {"is_repo": True, "branch": "main", "head": None, "dirty": False}
+    put(fresh, "new.txt", "")
+    assert ProjectFolder(str(fresh)).state() == (None, True)
 
 
 def test_names_and_content_that_are_odd_stay_where_they_belong(repo):
