@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 SLUG_CHARS_MAX = 60
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+_HEADING, _UNDERLINE = re.compile(r" {0,3}#"), re.compile(r" {0,3}(-+|=+)[ \t]*")
 _TAIL = "Written by the council of rulith. The threads of this folder are decisions as they were taken; nothing here approves an operation."
 
 
@@ -42,7 +43,7 @@ def quoted(text: str) -> str:
     return json.dumps(one_line(text), ensure_ascii=False)
 
 
-def _prose(text: str) -> str:
+def prose(text: str) -> str:
     """Prose as it was written, its headings two levels down and its open fence closed, so that what follows stays what it is."""
     lines, fence = [], ""
     for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
@@ -52,9 +53,9 @@ def _prose(text: str) -> str:
                 fence = ""
         elif mark:
             fence = mark[1]
-        elif line.startswith("#"):
-            line = "###" + line
-        elif re.fullmatch(r" {0,3}(-{3,}|={3,}) *", line):
+        elif _HEADING.match(line):
+            line = "###" + line.lstrip(" ")
+        elif _UNDERLINE.fullmatch(line):
             line = "\\" + line.lstrip()
         lines.append(line)
     return "\n".join([*lines, fence] if fence else lines)
@@ -75,7 +76,7 @@ def record_text(detail: Mapping) -> str:
     if detail.get("cost_usd"):
         head.append(("cost_usd", f"{detail['cost_usd']:.4f}"))
     parts = ["---", *(f"{name}: {value}" for name, value in head), "---", "", f"# {one_line(detail['title'])}", "", "## Resolution", "",
-             _prose(detail.get("resolution_summary") or ""), "", f"## Topic — {one_line(detail['author_name'])} ({detail['tag']})", "", _prose(detail["body"])]
+             prose(detail.get("resolution_summary") or ""), "", f"## Topic — {one_line(detail['author_name'])} ({detail['tag']})", "", prose(detail["body"])]
     if detail["context"]:
         parts += ["", "## Context as posted"]
         for item in detail["context"]:
@@ -88,7 +89,7 @@ def record_text(detail: Mapping) -> str:
     for message in detail["messages"]:
         marks = [f"**{message['verdict']}**" if message["verdict"] else "", message["severity"] or "", "_edited_" if message["edited_at"] else ""]
         told = " · ".join(mark for mark in marks if mark)
-        parts += ["", f"### {one_line(message['author_name'])}{' — ' + told if told else ''}", "", f"<sub>{message['created_at']}</sub>", "", _prose(message["body"])]
+        parts += ["", f"### {one_line(message['author_name'])}{' — ' + told if told else ''}", "", f"<sub>{message['created_at']}</sub>", "", prose(message["body"])]
         if message["refs"]:
             parts += ["", "References:", "", *(f"- {reference(ref)}" for ref in message["refs"])]
     return "\n".join([*parts, "", "---", "", f"_{_TAIL}_", ""])

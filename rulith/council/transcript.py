@@ -1,6 +1,7 @@
 """A thread as a model reads it: Markdown, every message with its id, whom the thread asks, what its tag expects.
 
-What others wrote is theirs: each message says who, and whether a person or a program.
+What others wrote is theirs: each message says who, and whether a person or a program, and no
+body holds a heading that could pass for another message's.
 
 Source  the council surface, "Transcript"
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rulith.council.records import fenced, one_line, reference
+from rulith.council.records import fenced, one_line, prose, reference
 from rulith.council.seeds import Tag
 
 REF_CHARS = 12
@@ -29,7 +30,7 @@ def transcript(detail: Mapping, tag: Tag | None) -> str:
     if tag is not None:
         words = f" Verdicts, which are optional: {', '.join(tag.verdicts)}." if tag.verdicts else " It takes no verdict."
         parts += ["", "## What this tag expects of you", "", tag.instruction + words]
-    parts += ["", "## Topic", "", detail["body"]]
+    parts += ["", "## Topic", "", prose(detail["body"])]
     if detail["context"]:
         parts += ["", "## Pinned context"]
         for item in detail["context"]:
@@ -45,10 +46,10 @@ def transcript(detail: Mapping, tag: Tag | None) -> str:
         told = " · ".join(mark for mark in marks if mark)
         started = ", started by the council" if message["supervised"] else ""
         parts += ["", f"### {_who(message['author_name'], message['is_person'])}{' — ' + told if told else ''}", f"message {message['id']}, {message['created_at']}{started}", "",
-                  message["body"]]
+                  prose(message["body"])]
         parts += [f"- {reference(ref)}" for ref in message["refs"]]
     if detail["resolution_summary"]:
-        parts += ["", "## Resolution", "", detail["resolution_summary"]]
+        parts += ["", "## Resolution", "", prose(detail["resolution_summary"])]
     return "\n".join([*parts, ""])
 
 
