@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from rulith.store.failures import store_failed
 
 BUSY_S = 5.0
 EXCERPT_WORDS = 16
-_WORD = re.compile(r"[^\s\"]+")
+WORDS_BEHIND = 1                 # the file's user_version where the index of words may lack what is written
 
 
 class CouncilDb:
@@ -153,18 +152,25 @@ class CouncilDb:
     # --- words ---------------------------------------------------------------------------
 
     def _index_words(self) -> bool:
-        """Make the index of words where this SQLite can and it is not there; whether there is one."""
+        """Make the index of words where this SQLite can and it is not there or not in step; whether there is one."""
         try:
-            if self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'words'").fetchone() is None:
+            there = self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'words'").fetchone() is not None
+            if there:
+                self._db.execute("SELECT count(*) FROM words WHERE words MATCH 'x'").fetchone()
+            if not there or self._db.execute("PRAGMA user_version").fetchone()[0] == WORDS_BEHIND:
                 with self.change():
-                    self._db.execute(WORDS)
+                    self._db.execute("DELETE FROM words" if there else WORDS)
                     self._db.execute("INSERT INTO words SELECT 'thread', id, id, room_id, title || char(10) || body FROM thread")
                     self._db.execute("INSERT INTO words SELECT 'message', m.id, t.id, t.room_id, m.body FROM message m JOIN thread t ON t.id = m.thread_id")
-            else:
-                self._db.execute("SELECT count(*) FROM words WHERE words MATCH 'x'").fetchone()
+                    self._db.execute("PRAGMA user_version = 0")
         except (sqlite3.Error, Refused):
-            return False                      # a Python whose SQLite has no FTS5
+            return self._without_words()      # a Python whose SQLite has no FTS5
         return True
+
+    def _without_words(self) -> bool:
+        """What is written from now on is in no index: say so in the file."""
+        self._db.execute(f"PRAGMA user_version = {WORDS_BEHIND}")
+        return False
 
     def index(self, kind: str, ref_id: int, thread_id: int, room_id: int, text: str) -> None:
         """Keep the index in step with a text that was written or changed."""
@@ -178,7 +184,7 @@ class CouncilDb:
 
     def search(self, query: str, rooms: Sequence[int], limit: int) -> list[dict]:
         """{kind, ref_id, thread_id, room_id, title, excerpt} of the texts in these rooms that hold every word of `query`."""
-        words = _WORD.findall(query)
+        words = query.replace('"', "").split()
         if not words:
             raise Refused("council_invalid", problem="the search names no word")
         if not rooms:
