@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from rulith.adapters.places import VAULT
 from rulith.base.canonical import canonical_text
 from rulith.base.errors import Refused
 from rulith.board.operations import NEEDS_PERSON, Operation
@@ -88,7 +89,8 @@ class ConsoleReads:
         """Sentences in the order in which a person would try them."""
         found, source, at = [], row["source"], (operation.claim or {}).get("at", operation.since)
         if source.get("type") in LOOK:
-            found.append(LOOK[source["type"]].format(access=source["access"], connection=row["connection"]["name"]))
+            access = f"“{source['name']}” (the Worker's own vault says where it is)" if source["access"] == VAULT else source["access"]
+            found.append(LOOK[source["type"]].format(access=access, connection=row["connection"]["name"]))
         elif source["name"]:
             found.append(f"The Source {source['name']} is no longer bound here; look at what it named.")
         if operation.claim:

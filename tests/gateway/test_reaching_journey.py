@@ -125,6 +125,9 @@ def test_what_far_places_say_is_attested_and_what_they_leave_unsaid_waits_for_a_
                 cut = await held
                 assert "needs_person" in json.dumps(cut) and len(await facts("acme.far.send")) == 1, cut
                 assert len(far.seen) == 2                      # never sent again
+                left = world.gateway.authority.agents[world.profile.agent_id].operations.unresolved()
+                page = await kit.http(world.port, "GET", f"/console/api/unknown?agent={world.profile.agent_id}&ordinal={left.ordinal}", owner.headers)
+                assert "the service at “depot” (the Worker's own vault says where it is)" in page.json()["unknown"]["look"][0]
                 assert all("depot-secret" not in json.dumps(facts) for _, facts in worker.told)
 
     play(main)
