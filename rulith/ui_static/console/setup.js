@@ -53,7 +53,7 @@ function goes(flow) {
 
 const ACCESS = {
   file: "The whole path on the Worker's machine. It may not contain, be or lie in the home of this installation.",
-  http: "http or https; a credential belongs in the Worker's own vault, never here.",
+  http: "http or https, or vault where the Worker's own vault holds the address; a credential belongs in the Worker's own vault, never here.",
   db: "sqlite:/the/whole/path.db, or vault where the Worker's own vault holds the address; a password belongs there, never here.",
   mcp: "http or https, or vault where the Worker's own vault says how to start or reach the server.",
 };
