@@ -93,7 +93,7 @@ def watch_worker(plan):
         seen["steps"] += 1
         seen[name] = seen.get(name, 0) + 1
         note(step=seen["steps"], name=name, nth=seen[name])
-        if plan and plan["role"] == "worker-step" and plan["gap"] == seen[plan.get("name", "steps")] and plan.get("name", name) == name:
+        if plan and plan["role"] == "worker-step" and plan.get("name", name) == name and plan["gap"] == seen[plan.get("name", "steps")]:
             kill_role("worker")
 
     real_post, real_run = driver.Line.post, run.Program.run
