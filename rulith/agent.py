@@ -74,6 +74,8 @@ def _tell(result: RunResult, options: Options) -> int:
     elif result.exit in OF_A_JOB and result.outcome != "error":
         print(showable(summary(result)), flush=True)
         return result.exit
+    elif result.facts.get("text"):
+        print(showable(str(result.facts["text"]).strip()), flush=True)       # a model's words are an answer, whatever became of the job
     if result.exit != 0 or options.as_json and not options.quiet:
         print(result.message, file=sys.stderr, flush=True)
     return result.exit

@@ -50,7 +50,7 @@ _TURN_ENDS = {
     "completed": (COMPLETED, "The Case is closed as completed."),
     "void": (STUCK, "The Case is closed, and not as completed."),
     "waiting": (WAITING, "The Case waits for a person."),
-    "no-case": (ERROR, "The model opened no Case."),
+    "no-case": (ERROR, "The model opened no Case, and a task is work on one. To talk, begin a chat: leave the task out."),
     "stopped": (STUCK, "The run ended with its Case still open."),
     "model-error": (ERROR, "The model gave no usable reply."),
     "blocked": (ERROR, "The gateway changed its contract."),

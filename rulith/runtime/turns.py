@@ -32,6 +32,7 @@ _STOPS = {
 }
 
 
+BUSY = "operation_running"           # refused, since an earlier call of this Agent is not over
 _ENDED = ("conversation", "stopped", "completed", "void", "waiting", "no-case")      # not by an error
 
 
@@ -146,6 +147,8 @@ class Turns:
             return self._end("conversation", said, "", codes)
         book = self._line.book
         if not book.focus:
+            if BUSY in codes and self._open_outcome() == "waiting":
+                return self._end("waiting", said, "An earlier call of this Agent waits for a person, and nothing else is taken before.", codes)
             return self._end(self._closed_outcome() if book.closed else "no-case", said, "", codes)
         if not book.running:
             if any(case.status == "paused" for case in book.focused):

@@ -22,7 +22,7 @@ from rulith.disk.locks import take_lock
 from rulith.runtime.options import Options
 from rulith.runtime.run import AgentRun, Told, run_to_end
 from tests.runtime.calculation_board import CASE, KEY, CalculationBoard
-from tests.runtime.scripted_gateway import SILENT, TOKEN, Raw, ScriptedGateway, connection_replaced
+from tests.runtime.scripted_gateway import SILENT, TOKEN, Raw, Say, ScriptedGateway, connection_replaced, strip_row
 from tests.runtime.scripted_model import ScriptedModel, Whole
 from tests.runtime.test_turns import HONEST, OPEN, READ, WRITE
 
@@ -53,10 +53,20 @@ def steps_of(*calls):
     return [list(step) for step in calls]
 
 
+def held_up(state: str) -> CalculationBoard:
+    """A Board that takes no Case, since an earlier call of this Agent is not over."""
+    board = CalculationBoard()
+    board.open_refusals.append(Say({"accepted": False, "requestExecuted": False, "tool": "OpenCase", "errorCode": "operation_running",
+                                    "teaching": "wait", "view": {}, "operations": [strip_row("ApplyAction", state)]}, is_error=True))
+    return board
+
+
 MODEL_ENDS = [
     ("completed", HONEST, CalculationBoard, 0, "completed"),
     ("void", [[OPEN], [("CloseCase", {"root": "root_" + "2" * 24, "disposition": "abandoned", "reason": "x"})]], CalculationBoard, 12, "void"),
     ("no case", ["no"], CalculationBoard, 1, "no_case"),
+    ("held up by an earlier call", [[OPEN], "It waits."], lambda: held_up("needs_person"), 11, "waiting"),
+    ("held up for a while", [[OPEN], "It runs."], lambda: held_up("running"), 1, "no_case"),
     ("closed before", [[OPEN], "It is done already."], lambda: CalculationBoard(closed_before=True), 10, "nothing_to_do"),
     ("left open", [[OPEN], "stop", "stop"], CalculationBoard, 12, "stopped"),
     ("waits for a decision", [[OPEN], [READ], [WRITE], "wait"],
@@ -179,6 +189,14 @@ def test_json_prints_exactly_one_object_on_stdout(tmp_path):
     document = json.loads(done.stdout)
     assert (done.returncode, document["outcome"], document["exit"], document["caseId"]) == (0, "completed", 0, CASE)
     assert "ApplyAction" in done.stderr and TOKEN not in done.stdout + done.stderr
+
+
+def test_what_a_model_says_instead_of_opening_a_case_is_told(tmp_path):
+    """A task is to end with a Case closed; one that is answered in words is no error without an answer."""
+    with gateway_in_thread(CalculationBoard()) as gateway, model_in_thread(["Good morning.\x1b[2J"]) as model:
+        done = door("--quiet", "Say good morning.", tmp_path=tmp_path, RULITH_URL=gateway.url, RULITH_TOKEN=TOKEN, RULITH_MODEL_URL=model.url)
+    assert (done.returncode, done.stdout) == (1, "Good morning.\\x1b[2J\n")
+    assert "opened no Case" in done.stderr and "chat" in done.stderr
 
 
 def test_quiet_says_nothing_on_the_way(tmp_path):
