@@ -83,7 +83,7 @@ CODES: dict[str, tuple[str, str]] = {
     "budget_spent": ("The budget of {cap} {what} per {per} does not allow another call to the model: {used} used, and it may need {need}.",
                      "Raise the budget, or wait for the next {per}."),
     "price_unknown": ("The price of the model {model!r} is not known: {problem}.",
-                      "Give RULITH_PRICES a table with its row (zeros for a model that costs nothing), or set no money cap."),
+                      "Give prices.json of the home, or the file that RULITH_PRICES names, its row (zeros for a model that costs nothing), or set no money cap."),
     "prices_refused": ("The price table {path} cannot be used: {problem}.", "Correct it; docs/agent.md shows one."),
     "budget_unusable": ("What was used of the budget cannot be read from {path}: {problem}.",
                         "Correct it; removing the file begins the period anew."),
