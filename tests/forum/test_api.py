@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import pytest
 
+from rulith.forum import api
+from tests.conftest import ROOT
 from tests.forum.conftest import KEY
 from tests.gateway.conftest import http
 
@@ -109,3 +112,9 @@ def test_a_wait_for_changes_hears_of_events_and_of_connections(served):
 async def _subscribed(forum) -> None:
     while not forum.bus._waiting:
         await asyncio.sleep(0.01)
+
+
+def test_the_page_of_documentation_names_every_act_and_no_other(council):
+    page = (ROOT / "docs" / "council.md").read_text("utf-8").partition("| Act | Arguments |")[2]
+    told = {name for row in page.splitlines() if row.startswith("| `") for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert told == {*council.forum.names, "server_info", "wait_for_changes"} - api.NOT_HERE
