@@ -34,6 +34,7 @@ class House:
 
     def list_projects(self, actor: Actor, arguments: Mapping) -> list[dict]:
         self._person(actor)
+        only(arguments)
         return self.db.all("SELECT * FROM project ORDER BY name, id")
 
     def create_project(self, actor: Actor, arguments: Mapping) -> dict:
@@ -66,6 +67,7 @@ class House:
 
     def delete_project(self, actor: Actor, arguments: Mapping) -> dict:
         self._person(actor)
+        only(arguments, "id")
         row = self.forum.project(given(arguments, "id"))
         at, agents = self.forum.at(), [each["id"] for each in self.db.all("SELECT id FROM agent WHERE project_id = ?", row["id"])]
         with self.db.change():
@@ -79,6 +81,7 @@ class House:
 
     def project_stats(self, actor: Actor, arguments: Mapping) -> dict:
         self._person(actor)
+        only(arguments, "id")
         project_id = self.forum.project(given(arguments, "id"))["id"]
         threads = "thread t JOIN room r ON r.id = t.room_id WHERE r.project_id = ?1"
         return self.db.one(
@@ -101,6 +104,7 @@ class House:
 
     def list_rooms(self, actor: Actor, arguments: Mapping) -> list[dict]:
         self._person(actor)
+        only(arguments)
         rows = self.db.all("SELECT r.*, p.name AS project_name, p.folder_path, (SELECT count(*) FROM thread t WHERE t.room_id = r.id AND t.status = 'OPEN') "
                            "AS open_threads, (SELECT coalesce(sum(m.cost_usd), 0) FROM message m JOIN thread t ON t.id = m.thread_id WHERE t.room_id = r.id) "
                            "AS spent_usd FROM room r JOIN project p ON p.id = r.project_id ORDER BY p.name, r.name")
@@ -133,6 +137,7 @@ class House:
 
     def delete_room(self, actor: Actor, arguments: Mapping) -> dict:
         self._person(actor)
+        only(arguments, "id")
         row = self.forum.room_row(given(arguments, "id"))
         with self.db.change():
             self.db.unindex([row["id"]])
@@ -167,6 +172,7 @@ class House:
 
     def list_profiles(self, actor: Actor, arguments: Mapping) -> list[dict]:
         self._person(actor)
+        only(arguments)
         return self.db.all("SELECT * FROM profile ORDER BY builtin DESC, label")
 
     def upsert_profile(self, actor: Actor, arguments: Mapping) -> dict:
@@ -189,6 +195,7 @@ class House:
     def agents_of(self, actor: Actor, arguments: Mapping) -> list[dict]:
         """Every agent with the rooms it is in, or those of one room."""
         self._person(actor)
+        only(arguments, "room")
         room = arguments.get("room")
         where, values = ("WHERE a.id IN (SELECT agent_id FROM room_member WHERE room_id = ?)", (whole(room, "room"),)) if room is not None else ("", ())
         rows = self.db.all(f"SELECT a.*, p.label AS profile_label, p.icon FROM agent a LEFT JOIN profile p ON p.id = a.profile_id {where} ORDER BY a.role = 'HUMAN' DESC, a.name", *values)
@@ -231,6 +238,7 @@ class House:
         return _about(self.forum.agent(row["id"]))
 
     def rotate_agent_key(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments, "id")
         row = self._program(actor, arguments)
         key_id, key = keys.key_from(random_bytes(keys.KEY_ID_CHARS), random_bytes(keys.SECRET_BYTES))
         with self.db.change():
@@ -239,6 +247,7 @@ class House:
         return {"agent_id": row["id"], "api_key": key}
 
     def set_agent_revoked(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments, "id", "revoked")
         row = self._program(actor, arguments)
         revoked = flag(arguments, "revoked", True)
         with self.db.change():
@@ -247,6 +256,7 @@ class House:
         return _about(self.forum.agent(row["id"]))
 
     def delete_agent(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments, "id")
         row = self._program(actor, arguments)
         wrote = self.db.value("SELECT count(DISTINCT id) FROM (SELECT id FROM thread WHERE author_agent_id = ?1 OR resolved_by = ?1 "
                               "UNION SELECT thread_id FROM message WHERE agent_id = ?1)", row["id"])
@@ -259,6 +269,7 @@ class House:
 
     def set_awake(self, actor: Actor, arguments: Mapping) -> dict:
         """What is kept of the switch; the supervisor does the rest."""
+        only(arguments, "id", "awake")
         row = self._program(actor, arguments)
         with self.db.change():
             self.db.update("agent", row["id"], awake=int(flag(arguments, "awake", True)))
@@ -266,6 +277,7 @@ class House:
 
     def join_room(self, actor: Actor, arguments: Mapping) -> dict:
         self._person(actor)
+        only(arguments, "agent_id", "room_id")
         row = self.forum.agent(given(arguments, "agent_id"))
         with self.db.change():
             self._join(row["id"], given(arguments, "room_id"), self.forum.at())
@@ -273,6 +285,7 @@ class House:
         return {"rooms": self.forum.rooms_of(row["id"])}
 
     def leave_room(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments, "agent_id", "room_id")
         row = self._program(actor, arguments, "agent_id")
         room = self.forum.room_row(given(arguments, "room_id"))
         with self.db.change():

@@ -180,6 +180,7 @@ class Reading:
                  "active": row["revoked_at"] is None and self.forum.presence.of(row["id"]) is not None} for row in rows]
 
     def list_tags(self, actor: Actor, arguments: Mapping) -> list[dict]:
+        only(arguments)
         rows = self.db.all("SELECT * FROM tag ORDER BY sort")
         return [{"tag": row["key"], "label": row["label"], "color": row["color"], "expects": row["instruction"], "verdicts": json.loads(row["verdict_options"]),
                  "verdict_required": False, "expects_replies": bool(row["expects_replies"])} for row in rows]
@@ -217,6 +218,7 @@ class Reading:
     def needs_you(self, actor: Actor, arguments: Mapping) -> list[dict]:
         """The threads that wait for the person, the longest waiting first."""
         self._person(actor)
+        only(arguments)
         rows = [row for row in self._summaries(self.rooms(actor), ("OPEN", "BLOCKED")) if row["waits_for_person"]]
         rows.sort(key=lambda row: row["last_reply_at"] or row["created_at"])
         return [{name: row[name] for name in _TOLD} for row in rows]
@@ -224,6 +226,7 @@ class Reading:
     def calibration(self, actor: Actor, arguments: Mapping) -> list[dict]:
         """Per agent and tag: verdicts given in threads that came to one, and how many were overturned by it."""
         self._person(actor)
+        only(arguments)
         rows = self.db.all(
             "SELECT m.agent_id, a.name, t.tag, t.settled_verdict, m.verdict FROM thread t JOIN message m ON m.thread_id = t.id JOIN agent a ON a.id = m.agent_id "
             "WHERE t.settled_verdict IS NOT NULL AND m.verdict IS NOT NULL AND a.role != 'HUMAN' AND m.id = (SELECT max(id) FROM message "

@@ -114,6 +114,35 @@ async def _subscribed(forum) -> None:
         await asyncio.sleep(0.01)
 
 
+def test_an_argument_that_nobody_reads_is_refused_by_every_act(served):
+    """`revoke` for `revoked` must not revoke."""
+    async def story(talk):
+        agent = (await talk.does("create_agent", project_id=1, name="ann", rooms=[1]))["agent_id"]
+        thread = (await talk.does("create_thread", title="t", body="b", tag="FYI", room=1))["thread_id"]
+        message = (await talk.does("reply", thread_id=thread, body="b"))["message_id"]
+        right = {"id": agent, "agent_id": agent, "room_id": 1, "thread_id": thread, "message_id": message, "project_id": 1, "name": "n", "folder": "/", "room": 1, "title": "t",
+                 "body": "b", "tag": "FYI", "status": "OPEN", "summary": "s", "query": "b", "cursor": 0, "key": "k", "path": "."}
+        before = talk.council.forum.db.latest_seq()
+        for name in {*talk.council.forum.names, "server_info", "wait_for_changes"} - api.NOT_HERE:
+            with_right = await talk.is_refused(name, **right, nobody_reads_this=1)
+            assert with_right[:2] == (400, "council_invalid") and "is no argument here" in with_right[2], (name, with_right)
+        assert talk.council.forum.db.latest_seq() == before and talk.council.forum.agent(agent)["revoked_at"] is None
+    served(story)
+
+
+def test_a_full_disk_is_said_and_nothing_half_is_kept(served):
+    async def story(talk):
+        db = talk.council.forum.db
+        pages = db.value("PRAGMA page_count")
+        db.one(f"PRAGMA max_page_count = {pages}")
+        before, thread = db.latest_seq(), {"title": "t", "body": "x" * 60_000, "tag": "FYI", "room": 1}
+        assert (await talk.is_refused("create_thread", **thread))[:2] == (503, "store_full")
+        assert db.latest_seq() == before and await talk.does("list_threads") == []
+        db.one("PRAGMA max_page_count = 1000000")
+        assert (await talk.does("create_thread", **thread))["opened"] and len(await talk.does("search", query="t")) == 1
+    served(story)
+
+
 def test_the_page_of_documentation_names_every_act_and_no_other(council):
     page = (ROOT / "docs" / "council.md").read_text("utf-8").partition("| Act | Arguments |")[2]
     told = {name for row in page.splitlines() if row.startswith("| `") for name in re.findall(r"`(\w+)`", row.split("|")[1])}
