@@ -11,7 +11,9 @@ Source  the council surface, "Parts and surfaces", "HTTP and MCP transport"
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 from rulith.base.clock import Clock
@@ -105,7 +107,23 @@ def open_council(home: Home, clock: Clock, key: str, *, folder: Callable[[str], 
     make_folder(home.council)
     db = CouncilDb.open(home.council / "council.db", clock)
     try:
-        return Council(Forum(db, clock, folder=folder), key)
+        return Council(Forum(db, clock, folder=lambda path: _apart(folder(path), home.path)), key)
     except BaseException:
         db.close()
         raise
+
+
+def _apart(folder: Folder, home: Path) -> Folder:
+    """The folder, if no look into it shows the home, whose keys are the person's. Raises Refused council_invalid."""
+    if _holds(folder.path, home) or _holds(home, folder.path):
+        raise Refused("council_invalid", problem=f"the folder {folder.path} and {home}, where this program keeps its keys, lie in each other")
+    return folder
+
+
+def _holds(outer: Path | str, inner: Path | str) -> bool:
+    """Whether `inner` is `outer` or lies below it, whatever names lead there."""
+    try:
+        place = Path(os.path.realpath(inner))
+        return any(os.path.samefile(outer, each) for each in (place, *place.parents))
+    except OSError:
+        return False                          # one of them is not there, so it shows nothing

@@ -32,6 +32,23 @@ def test_a_project_is_renamed_recoloured_moved_counted_and_deleted_with_everythi
     served(story)
 
 
+def test_no_project_shows_the_home_whose_keys_are_the_persons(served, tmp_path):
+    """An agent reads its project's files; the key of the person's API lies in the home."""
+    async def story(talk):
+        (tmp_path / "around").symlink_to(tmp_path)
+        for folder in (tmp_path, tmp_path / "home", tmp_path / "home" / "run", tmp_path / "around", tmp_path / "around" / "home"):
+            status, code, words = await talk.is_refused("create_project", folder=str(folder))
+            assert (status, code) == (400, "council_invalid") and "keys" in words, folder
+            assert (await talk.is_refused("update_project", id=1, folder_path=str(folder)))[0] == 400
+        cast = Cast(talk)
+        await cast.agent("ann", 1)
+        (tmp_path / "project").rmdir()
+        (tmp_path / "project").symlink_to(tmp_path / "home")            # later, behind the council's back
+        assert cast.acts("ann", "read_file", {"path": "run/council.json"})[0].startswith("council_")
+        assert cast.acts("ann", "list_files", {})[0].startswith("council_")
+    served(story)
+
+
 def test_a_room_is_named_in_one_form_and_has_its_person(served):
     async def story(talk):
         for given, kept in (("  #Grand Hall!! ", "grand-hall"), ("a/b", "a-b"), ("Über_1", "über_1")):
