@@ -99,6 +99,8 @@ def _rejected(facts: Mapping[str, object]) -> str:
 
 def _banner(settings: Settings, tools: Mapping[str, Tool], place: str) -> None:
     _say(f"rulith worker {VERSION} for Connection {settings.connection_id} at {place}")
+    if not settings.tools_file.exists():
+        _say(f"  no Tool Manifest at {settings.tools_file}: built-in Tools only")
     for tool in tools.values():
         _say(f"  {tool.kind:5} {tool.id}  [{', '.join(tool.source_types) or 'no Source'}]")
 

@@ -146,6 +146,7 @@ def test_a_rejected_credential_ends_with_3_and_says_what_the_gateway_said(script
             return await worker_process(tmp_path, gateway.url).ends()
 
     status, _, err = settle(play)
+    assert f"no Tool Manifest at {tmp_path / 'worker-tools.json'}: built-in Tools only" in err
     assert status == 3 and "revoked yesterday" in err and "rulith.pyz 999.0.0" in err and KEY not in err
 
 
