@@ -14,6 +14,9 @@ from collections.abc import Mapping
 SLUG_CHARS_MAX = 60
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _HEADING, _UNDERLINE = re.compile(r" {0,3}#"), re.compile(r" {0,3}(-+|=+)[ \t]*")
+_MARKS = re.compile(r"[\\`*_\[\]<>&~]")
+_TAG = re.compile(r"(?<!\\)(\\*)<(?=[A-Za-z/!?])")
+_SPAN = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|[^`]+|`+")     # code with its backticks as group 1, or what is none
 _TAIL = "Written by the council of rulith. The threads of this folder are decisions as they were taken; nothing here approves an operation."
 
 
@@ -39,26 +42,58 @@ def one_line(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as a value of the front matter: one line, in quotes."""
-    return json.dumps(one_line(text), ensure_ascii=False)
+    """A text as a value of the front matter: one line, in quotes, every letter that does not show as its number."""
+    told = json.dumps(one_line(text), ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in told)
 
 
-def prose(text: str) -> str:
-    """Prose as it was written, its headings two levels down and its open fence closed, so that what follows stays what it is."""
-    lines, fence = [], ""
+def inline(text: str) -> str:
+    """A title, a name or a note on one line, in which nothing is markup."""
+    return _MARKS.sub(r"\\\g<0>", one_line(text))
+
+
+def prose(text: str, *, is_page: bool = False) -> str:
+    """Prose as it was written, its headings two levels down and its open fence closed, so that what follows stays what it is.
+
+    is_page  it is for a page too: no tag begins outside code, so none hides or holds what follows
+    """
+    lines, told, fence = [], [], ""          # told: the numbers of the lines that are no code
     for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         mark = _FENCE.match(line)
         if fence:
-            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not line.strip().strip(fence[0]):
+            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not line.strip(" \t").strip(fence[0]):
                 fence = ""
-        elif mark:
+        elif mark and not (mark[1][0] == "`" and "`" in line[mark.end():]):
             fence = mark[1]
-        elif _HEADING.match(line):
-            line = "###" + line.lstrip(" ")
-        elif _UNDERLINE.fullmatch(line):
-            line = "\\" + line.lstrip()
+            line = line.lstrip(" ").replace("|", " ")      # indented in a list, it would end with the item; with bars, some readers see a table
+        else:
+            told.append(len(lines))
+            if _HEADING.match(line):
+                line = "###" + line.lstrip(" ")
+            elif _UNDERLINE.fullmatch(line):
+                line = "\\" + line.lstrip()
         lines.append(line)
+    if is_page:
+        spans = all(_is_closed(lines[number]) for number in told)
+        for number in told:
+            lines[number] = _untagged(lines[number], spans)
     return "\n".join([*lines, fence] if fence else lines)
+
+
+def _untagged(line: str, spans: bool) -> str:
+    """The line without a tag that begins in it; `spans`: what stands between equal backticks is code and stays."""
+    if not spans:
+        return _TAG.sub(_escaped, line)
+    return "".join(each[0] if each[1] else _TAG.sub(_escaped, each[0]) for each in _SPAN.finditer(line))
+
+
+def _escaped(found: re.Match) -> str:
+    return found[0] if len(found[1]) % 2 else f"{found[1]}\\<"
+
+
+def _is_closed(line: str) -> bool:
+    """Whether every reader finds the same code between the backticks of this line, whatever lines surround it."""
+    return "`" not in line or ("|" not in line and "\\" not in line and all(each[1] or "`" not in each[0] for each in _SPAN.finditer(line)))
 
 
 def record_text(detail: Mapping) -> str:
@@ -75,21 +110,23 @@ def record_text(detail: Mapping) -> str:
         head.append(("git_dirty", "true"))
     if detail.get("cost_usd"):
         head.append(("cost_usd", f"{detail['cost_usd']:.4f}"))
-    parts = ["---", *(f"{name}: {value}" for name, value in head), "---", "", f"# {one_line(detail['title'])}", "", "## Resolution", "",
-             prose(detail.get("resolution_summary") or ""), "", f"## Topic — {one_line(detail['author_name'])} ({detail['tag']})", "", prose(detail["body"])]
+    parts = ["---", *(f"{name}: {value}" for name, value in head), "---", "", f"# {inline(detail['title'])}", "", "## Resolution", "",
+             prose(detail.get("resolution_summary") or "", is_page=True), "", f"## Topic — {inline(detail['author_name'])} ({detail['tag']})", "",
+             prose(detail["body"], is_page=True)]
     if detail["context"]:
         parts += ["", "## Context as posted"]
         for item in detail["context"]:
             lines = f":{item['start_line']}-{item['end_line']}" if item.get("start_line") else ""
             language = "diff" if item["kind"] == "diff" else _extension(item.get("path"))
-            parts += ["", f"### {one_line(item.get('path') or item['kind'])}{lines}", "", fenced(item["content"], language)]
+            parts += ["", f"### {inline(item.get('path') or item['kind'])}{lines}", "", fenced(item["content"], language)]
     parts += ["", "## Discussion"]
     if not detail["messages"]:
         parts += ["", "_No replies._"]
     for message in detail["messages"]:
         marks = [f"**{message['verdict']}**" if message["verdict"] else "", message["severity"] or "", "_edited_" if message["edited_at"] else ""]
         told = " · ".join(mark for mark in marks if mark)
-        parts += ["", f"### {one_line(message['author_name'])}{' — ' + told if told else ''}", "", f"<sub>{message['created_at']}</sub>", "", prose(message["body"])]
+        parts += ["", f"### {inline(message['author_name'])}{' — ' + told if told else ''}", "", f"<sub>{message['created_at']}</sub>", "",
+                  prose(message["body"], is_page=True)]
         if message["refs"]:
             parts += ["", "References:", "", *(f"- {reference(ref)}" for ref in message["refs"])]
     return "\n".join([*parts, "", "---", "", f"_{_TAIL}_", ""])
@@ -98,7 +135,7 @@ def record_text(detail: Mapping) -> str:
 def reference(ref: Mapping) -> str:
     """`path:line` and its note, on one line."""
     place = one_line(str(ref["path"])).replace("`", "'") + (f":{ref['line']}" if ref.get("line") else "")
-    return f"`{place}`" + (f" {one_line(ref['note'])}" if ref.get("note") else "")
+    return f"`{place}`" + (f" {inline(ref['note'])}" if ref.get("note") else "")
 
 
 def _extension(path: str | None) -> str:
