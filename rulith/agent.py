@@ -112,7 +112,7 @@ async def _serve(options: Options, settings: Settings) -> RunResult:
     """Take tasks until a signal, or until the parent says so or is gone."""
     run = AgentRun(options, settings, _told(options, settings), clock=SystemClock())
     ended_by: list[int] = []
-    work = asyncio.ensure_future(serve_to_end(run, _no_address if settings.attached else _show_address))
+    work = asyncio.ensure_future(serve_to_end(run, _tell_address if settings.attached else _show_address))
 
     def end(status: int) -> None:
         ended_by.append(status)
@@ -138,8 +138,9 @@ def _show_address(address: str) -> None:
     print(f"Serving: {address}", file=sys.stderr, flush=True)
 
 
-def _no_address(address: str) -> None:
-    """A parent chose the address and its key."""
+def _tell_address(address: str) -> None:
+    """A parent chose the address and its key; it hears that tasks are taken now."""
+    emit("serving", url=address.partition("?")[0])
 
 
 def _on_signals(end) -> None:

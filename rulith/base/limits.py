@@ -124,6 +124,11 @@ RUNS_KEPT = 20                   # finished runs shown per Agent; their Cases st
 RUN_STEPS_MAX = 200
 RUN_SAID_CHARS_MAX = 8_000       # of a model's words on the page
 RUN_SAID_STEP_CHARS = 40         # the page hears of so many new ones at a time
+TALK_TURNS_KEPT = 20             # turns of an Agent with their calls; older ones keep the words that were saved
+TALK_TURNS_SHOWN = 200           # of one conversation, the newest
+TALK_LIST_SHOWN = 200            # conversations of one Agent, the newest
+TALK_SAID_CHARS_MAX = 100_000    # of a model's words in one turn on the page
+SHOWN_TITLE_CHARS_MAX = 120      # of a conversation's first message, as its name
 RUN_SERVICE_WORDS_MAX = 24       # sentences about a model service
 SHOWN_BYTES_MAX = 32_768         # of one call's input or answer on the page
 

@@ -31,7 +31,7 @@ QUEUED, RUNNING, FINISHED, INTERRUPTED = "queued", "running", "finished", "inter
 UNFINISHED = (QUEUED, RUNNING)
 OWNER = ("origin", "accountId", "agentId")
 UNREAD_ROWS_MAX = 64
-_TURN, _SESSION = ".turn.json", ".session.json"
+TURN_SUFFIX, SESSION_SUFFIX = ".turn.json", ".session.json"
 _TEXTS = ("id", "sessionKey", "text", "at", "state")
 
 
@@ -100,7 +100,7 @@ class Conversations:
 
     def turn(self, turn_id: str) -> dict:
         """One turn, as it lies on the disk."""
-        return self._read(self._folder / (_name(turn_id) + _TURN))
+        return self._read(self._folder / (_name(turn_id) + TURN_SUFFIX))
 
     def row(self, turn_id: str) -> TurnRow:
         return self._rows[turn_id]
@@ -144,7 +144,7 @@ class Conversations:
 
     def archive(self, session_key: str, archived: bool) -> None:
         """Put a conversation away, or take it back. Its turns stay where they are."""
-        self._write(self._folder / (_name(session_key) + _SESSION), {"sessionKey": session_key, "archived": archived})
+        self._write(self._folder / (_name(session_key) + SESSION_SUFFIX), {"sessionKey": session_key, "archived": archived})
         (self._archived.add if archived else self._archived.discard)(session_key)
 
     def keep_unread(self, by_session: Mapping[str, Iterable[Mapping[str, object]]]) -> None:
@@ -173,10 +173,10 @@ class Conversations:
             make_folder(self._folder)
             for turn in turns:
                 _check_turn(turn, old)
-                self._write(self._folder / (_name(turn["id"]) + _TURN), turn)
+                self._write(self._folder / (_name(turn["id"]) + TURN_SUFFIX), turn)
             source, count = hashlib.sha256(content).hexdigest(), len(turns)
         else:
-            if any(self._folder.glob(f"*{_TURN}")):
+            if any(self._folder.glob(f"*{TURN_SUFFIX}")):
                 raise _unusable(self._folder, "it holds turns and no _complete.json")
             make_folder(self._folder)
             source, count = "", 0
@@ -184,14 +184,14 @@ class Conversations:
 
     def _load(self) -> None:
         for path in sorted(self._folder.iterdir()):
-            if path.name.endswith(_SESSION):
+            if path.name.endswith(SESSION_SUFFIX):
                 value = self._read(path)
                 key = value.get("sessionKey")
-                if not isinstance(key, str) or not isinstance(value.get("archived"), bool) or path.name != _name(key) + _SESSION:
+                if not isinstance(key, str) or not isinstance(value.get("archived"), bool) or path.name != _name(key) + SESSION_SUFFIX:
                     raise _unusable(path, "it is not the record of the conversation that its name says")
                 if value["archived"]:
                     self._archived.add(key)
-            elif path.name.endswith(_TURN):
+            elif path.name.endswith(TURN_SUFFIX):
                 self._load_turn(path)
             elif path.name == "_unread-outcomes.json":
                 self._load_unread(path)
@@ -201,7 +201,7 @@ class Conversations:
     def _load_turn(self, path: Path) -> None:
         turn = self._read(path)
         _check_turn(turn, path)
-        if path.name != _name(turn["id"]) + _TURN:
+        if path.name != _name(turn["id"]) + TURN_SUFFIX:
             raise _unusable(path, "it is not the turn that its name says")
         if turn["state"] in UNFINISHED:
             turn = {**turn, "state": INTERRUPTED, "outcome": "interrupted", "endedAt": stamp(self._clock.wall_s()),
@@ -246,7 +246,7 @@ class Conversations:
         return len(content)
 
     def _write_turn(self, turn: dict) -> None:
-        path = self._folder / (_name(turn["id"]) + _TURN)
+        path = self._folder / (_name(turn["id"]) + TURN_SUFFIX)
         self._remember(turn, self._write(path, turn), path)
 
 

@@ -52,6 +52,13 @@ class Profile:
         """Held by whoever has this profile's MCP session."""
         return self.directory / "agent.lock"
 
+    @property
+    def agent_files(self) -> dict[str, str]:
+        """Where an Agent of this profile keeps what outlives a run, as its settings name it."""
+        kept = {"RULITH_SESSION_FILE": "agent-sessions.json", "RULITH_MODEL_QUIRKS_FILE": "model-quirks.json",
+                "RULITH_BUDGET_FILE": "agent-budget.json", "RULITH_CONVERSATION_DIR": "conversations"}
+        return {name: str(self.directory / file) for name, file in kept.items()}
+
 
 def _row_of(profile: Profile) -> dict[str, object]:
     return {

@@ -23,7 +23,6 @@ from rulith.local.gateway import LocalGateway, find_or_start_gateway
 from rulith.local.roles import KeptWorker, line_is_free
 from rulith.net.client import HttpClient
 from rulith.procs.roles import Event
-from rulith.runtime.settings import BUDGET_FILE, QUIRKS_FILE
 from rulith.runtime.surface import flat
 
 WORKER_READY_S = 20.0
@@ -49,10 +48,7 @@ def agent_environment(profile: Profile, environ: Mapping[str, str], url: str) ->
     if "RULITH_MODEL_URL" in named:
         secrets = {name: value for name, value in secrets.items() if name not in _MODEL_KEYS}
     own_key = {name: environ[name] for name in ("ANTHROPIC_API_KEY",) if environ.get(name)}
-    kept = {"RULITH_SESSION_FILE": str(profile.directory / "agent-sessions.json"),
-            "RULITH_MODEL_QUIRKS_FILE": str(profile.directory / QUIRKS_FILE),
-            "RULITH_BUDGET_FILE": str(profile.directory / BUDGET_FILE),
-            "RULITH_CONVERSATION_DIR": str(profile.directory / "conversations"),
+    kept = {**profile.agent_files,
             "RULITH_CONVERSATION_OWNER": json.dumps({"origin": "home", "accountId": "", "agentId": ""})}
     if profile.serve_port is not None:
         kept["RULITH_SERVE_PORT"] = str(profile.serve_port)

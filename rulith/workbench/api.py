@@ -31,12 +31,13 @@ from rulith.workbench.supervision import Is
 STATUS = {"token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
           "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
           "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409,
-          "material_custodian_offline": 503, "material_submission_mismatch": 409}
+          "agent_not_ready": 409, "agent_started": 409, "material_custodian_offline": 503, "material_submission_mismatch": 409}
 NO_STORE = [("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"),
             ("cross-origin-resource-policy", "same-origin")]
 INSTANCE_PATH = re.compile(r"/i/([A-Za-z0-9_-]{1,64})/([a-z/-]{1,32})", re.ASCII)
 ICON = "/favicon.ico"
 ACTIVITY_ROWS = 300
+TASK_OPTIONS = ("sessionKey", "caseId", "caseType", "businessKey", "historyModelDestination")
 # What of the gateway's reads the page may ask, and with which query members.
 READS = {"case": ("case",), "proof": ("id", "atom"), "why-not": ("atom",), "receipt": ("case",)}
 
@@ -53,9 +54,15 @@ class Api:
         self.deliveries = materials.Deliveries(bench.materials_key)
         bench.takes_read = self.deliveries.heard
         self._gets: dict[str, Route] = {"state": self._board, "demo": self._demo, "activity": self._activity,
+                                        "conversations": lambda request, instance: instance.talker.conversations(),
+                                        "conversation": lambda request, instance: instance.talker.conversation(request.query.get("session", "")),
                                         "materials": lambda request, instance: materials.listed(bench, instance)}
         self._posts: dict[str, Route] = {"demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,
-                                         "model": self._model, "worker": self._worker_operation, "materials": self._add_material,
+                                         "model": self._model, "worker": self._worker_operation, "agent": self._agent_operation,
+                                         "task": self._passed("/task", ("requestId", "text"), TASK_OPTIONS),
+                                         "turn/stop": self._passed("/turn/stop", ("sessionKey",), ("id",)),
+                                         "conversation/archive": self._passed("/conversation/archive", ("sessionKey", "archived")),
+                                         "materials": self._add_material,
                                          "materials/submit": self._attach, "materials/deliver": self._deliver}
 
     # the head
@@ -119,7 +126,8 @@ class Api:
                 return await self._read(request, self.bench.instance(found[1]))
             route = {"GET": self._gets, "POST": self._posts}.get(method, {}).get(found[2])
             if route is not None:
-                return _ok(await route(request, self.bench.instance(found[1])))
+                answer = await route(request, self.bench.instance(found[1]))
+                return answer if isinstance(answer, Response) else _ok(answer)
         raise Refused("route_unknown", method=method[:12], path=path[:100])
 
     def _shell(self, request: Request) -> Response:
@@ -179,6 +187,7 @@ class Api:
 
     async def _model(self, request: Request, instance: Instance) -> object:
         save_model(instance.profile, _body(request, MODEL_FIELDS))
+        instance.talker.reload()
         self.bench.changed()
         return {}
 
@@ -190,6 +199,22 @@ class Api:
 
     async def _deliver(self, request: Request, instance: Instance) -> object:
         return await self.deliveries.deliver(instance, _body(request, ("ticket", "ref", "modelDestination")))
+
+    async def _agent_operation(self, request: Request, instance: Instance) -> object:
+        operation = _body(request, ("operation",))["operation"]
+        if operation == "start":
+            jobs.start_talk(self.bench, instance)
+        elif operation == "stop":
+            instance.talker.role.stop()
+        else:
+            raise Refused("agent_operation", operation=str(operation)[:40])
+        return {"state": instance.talker.role.state.value}
+
+    def _passed(self, path: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> Route:
+        """A route that the Agent answers: the page's members go to it as they are."""
+        async def ask(request: Request, instance: Instance) -> object:
+            return await instance.talker.ask(path, materials.members(request, required, optional))
+        return ask
 
     async def _worker_operation(self, request: Request, instance: Instance) -> object:
         operation = _body(request, ("operation",))["operation"]

@@ -10,6 +10,7 @@ Units   *_s seconds
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -20,7 +21,7 @@ from rulith.base.errors import Refused
 from rulith.base.ids import mint
 from rulith.disk.home import Home
 from rulith.disk.materials import worker_materials
-from rulith.disk.profiles import Profile, device_secrets, list_profiles, role_env, worker_secrets
+from rulith.disk.profiles import Profile, agent_secrets, device_secrets, list_profiles, role_env, worker_secrets
 from rulith.disk.runfile import read_live, write_runfile
 from rulith.net.client import HttpClient
 from rulith.procs.identity import process_stamp
@@ -29,6 +30,7 @@ from rulith.workbench.gateway_link import GatewayLink
 from rulith.workbench.instances import Instance, board_of
 from rulith.workbench.roles import Child, Event, Role
 from rulith.workbench.supervision import Is
+from rulith.workbench.talker import OWNER, Talker
 
 WORKER_REFUSED = (2, 3)      # configuration, credential: a new try meets the same
 WORKER_CLOSE_S = 10.0
@@ -88,7 +90,8 @@ class Workbench:
         """End what this workbench started: Agents first, then Workers, then the gateway."""
         self._closing = True
         agents = [each.agent.stop(WORKER_CLOSE_S) for each in self.instances.values() if each.agent is not None]
-        await asyncio.gather(*agents, *(each.worker.close(WORKER_CLOSE_S) for each in self.instances.values()))
+        await asyncio.gather(*agents, *(each.talker.role.close(WORKER_CLOSE_S) for each in self.instances.values()))
+        await asyncio.gather(*(each.worker.close(WORKER_CLOSE_S) for each in self.instances.values()))
         await self.gateway.close(GATEWAY_CLOSE_S)
         self.feed.close()
         for task in list(self._tasks):
@@ -159,6 +162,8 @@ class Workbench:
         self.link.point_at(url, grant)
         self._load_profiles()
         for instance in self.instances.values():
+            if moved and instance.talker.role.state in (Is.STARTING, Is.ONLINE):
+                instance.talker.role.restart()
             if moved and instance.worker.state in (Is.STARTING, Is.ONLINE):
                 instance.worker.restart()
             elif instance.worker_wanted and instance.worker.state is Is.STOPPED:
@@ -217,9 +222,9 @@ class Workbench:
         for profile in list_profiles(self.home):
             known = self.instances.get(profile.id)
             if known is not None:
-                known.profile = profile
+                known.profile = known.talker.profile = profile
             else:
-                self.instances[profile.id] = Instance(profile, self._worker(profile))
+                self.instances[profile.id] = Instance(profile, self._worker(profile), self._talker(profile))
         self.changed()
 
     def _worker(self, profile: Profile) -> Role:
@@ -232,6 +237,17 @@ class Workbench:
                "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work",
                **{name: secrets[name] for name in ("RULITH_CONNECTION", "RULITH_CONNECTION_KEY") if name in secrets}}
         return await self.spawn("worker", env=env, args=[], log_path=self.home.logs / f"worker-{profile.id}.log", on_event=on_event)
+
+    def _talker(self, profile: Profile) -> Talker:
+        async def launch(on_event: Callable[[Event], None], serving: Mapping[str, str]) -> Child:
+            prices = self.home.path / "prices.json"
+            env = {**profile.agent_files, **({"RULITH_PRICES": str(prices)} if prices.exists() else {}), **role_env(profile, "agent"),
+                   **agent_secrets(profile).load(), "RULITH_HOME": str(self.home.path), "RULITH_URL": self.link.url,
+                   "RULITH_AGENT_LOCK": str(profile.agent_lock), "RULITH_CONVERSATION_OWNER": json.dumps(OWNER),
+                   **self.materials_env(profile), **serving}
+            return await self.spawn("agent", env=env, args=[], log_path=self.home.logs / f"agent-{profile.id}.log", on_event=on_event)
+
+        return Talker(profile, launch, self.client, self.clock, self.feed, on_change=self.changed, on_life=self.record_children)
 
     def materials_env(self, profile: Profile) -> dict[str, str]:
         """How an Agent of this profile reads what its Worker keeps on this machine; nothing before there is a store."""
@@ -291,5 +307,5 @@ class Workbench:
     def _children(self) -> list[tuple[str, Child]]:
         found = [("gateway", self.gateway.child)]
         for instance in self.instances.values():
-            found += [("worker", instance.worker.child), ("agent", instance.agent)]
+            found += [("worker", instance.worker.child), ("agent", instance.agent), ("agent", instance.talker.role.child)]
         return [(name, child) for name, child in found if child is not None]

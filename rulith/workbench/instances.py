@@ -14,6 +14,7 @@ from rulith.disk.profiles import Profile
 from rulith.workbench.models import model_row
 from rulith.workbench.roles import Child, Role
 from rulith.workbench.runs import Run
+from rulith.workbench.talker import Talker
 
 
 @dataclass
@@ -26,6 +27,7 @@ class Instance:
 
     profile: Profile
     worker: Role
+    talker: Talker
     worker_wanted: bool = True
     board: dict[str, object] | None = None
     line_held: bool = False      # its Worker runs and another one still holds the Connection's line
@@ -53,8 +55,8 @@ class Instance:
         """As the page reads it. A profile whose files cannot be read says so instead of its model."""
         profile = self.profile
         run = self.current()
-        agent: dict[str, object] = {"state": "running" if self.busy else "idle", "since": run.started_at if run else None}
-        if not self.busy and (held := holder_of(profile.agent_lock)) is not None:
+        agent: dict[str, object] = {"state": "running" if self.busy else "idle", "since": run.started_at if run else None, "talk": self.talker.row()}
+        if not self.busy and not self.talker.is_wanted and (held := holder_of(profile.agent_lock)) is not None:
             agent["held"] = held.happened
         try:
             model = model_row(profile)

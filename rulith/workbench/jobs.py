@@ -1,7 +1,7 @@
-"""Jobs given to an Agent on the page: the calculation, by the board driver, one at a time.
+"""What an Agent is started for on the page: the calculation, by the board driver, or conversations. One at a time.
 
-The Agent is a child of this run with its token and nothing else; what it tells becomes a
-Run. No model takes part, so no model setting is handed over.
+For the calculation the Agent is a child of this run with its token and nothing else; what it
+tells becomes a Run. No model takes part, so no model setting is handed over.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from rulith.base.clock import stamp
 from rulith.base.errors import Refused
 from rulith.base.ids import mint
 from rulith.disk.example import read_order
+from rulith.disk.locks import holder_of
 from rulith.disk.profiles import agent_secrets
 from rulith.workbench import calculation
 from rulith.workbench.bench import Workbench
 from rulith.workbench.instances import Instance
+from rulith.workbench.models import model_row
 from rulith.workbench.roles import Event, last_line
 from rulith.workbench.runs import Run
 from rulith.workbench.supervision import Is
@@ -27,7 +29,7 @@ async def start(bench: Workbench, instance: Instance, case_type: object, job_id:
     """Give the Agent the job that the input file names; returns once its process runs.
 
     job_id   the job that it must name, where a Case of before is to go on
-    Raises Refused: case_type_unknown, run_under_way, gateway_not_ready, worker_not_online, order_refused,
+    Raises Refused: case_type_unknown, run_under_way, agent_started, gateway_not_ready, worker_not_online, order_refused,
     job_not_in_input, job_closed_otherwise, role_not_started.
     """
     if case_type not in calculation.CASE_TYPES:
@@ -35,6 +37,8 @@ async def start(bench: Workbench, instance: Instance, case_type: object, job_id:
     if instance.busy:
         current = instance.current()
         raise Refused("run_under_way", name=instance.name, since=current.started_at if current else "just now")
+    if instance.talker.is_wanted:
+        raise Refused("agent_started", name=instance.name)
     instance.busy = True
     try:
         order = read_order(calculation.input_path(instance.profile.workspace))
@@ -70,6 +74,24 @@ async def stop(bench: Workbench, instance: Instance) -> None:
         run.stopping = True
         _show(bench, instance, run)
         bench.spawn_task(_end(instance), f"stop {run.id}")
+
+
+def start_talk(bench: Workbench, instance: Instance) -> None:
+    """Start the Agent for conversations. Raises Refused: run_under_way, agent_not_ready, gateway_not_ready."""
+    if instance.talker.is_wanted:
+        return
+    if instance.busy:
+        current = instance.current()
+        raise Refused("run_under_way", name=instance.name, since=current.started_at if current else "just now")
+    model = model_row(instance.profile)
+    if not model["ready"]:
+        raise Refused("agent_not_ready", name=instance.name, problem=str(model["reason"] or "no model is configured").rstrip("."),
+                      todo="Open the model settings.")
+    if not bench.link.url:
+        raise Refused("gateway_not_ready", problem="it has not started yet")
+    if (held := holder_of(instance.profile.agent_lock)) is not None:
+        raise Refused("agent_not_ready", name=instance.name, problem=held.happened.rstrip("."), todo="Let it finish, then start this Agent.")
+    instance.talker.role.start()
 
 
 async def _end(instance: Instance) -> None:

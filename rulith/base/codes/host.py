@@ -45,6 +45,9 @@ CODES: dict[str, tuple[str, str]] = {
     "gateway_answer": ("The gateway's answer to {path} could not be read: {problem}.", "Look at the gateway's log in the home."),
     "run_under_way": ("The Agent {name} is at work since {since}.", "Wait until it ends, or stop it; one run at a time."),
     "run_not_running": ("The Agent {name} is not at work.", "There is nothing to stop."),
+    "agent_not_ready": ("The Agent {name} takes no message: {problem}.", "{todo}"),
+    "agent_started": ("The Agent {name} is started for conversations.", "Stop the Agent first: one program at a time works as it."),
+    "agent_operation": ("The Agent takes no operation {operation!r}.", "Send start or stop."),
     "worker_not_online": ("The Worker of {name} is {state}.", "Start it in the Worker tab; without it no Tool runs."),
     "worker_operation": ("The Worker takes no operation {operation!r}.", "Send start or stop."),
     "input_changed": (

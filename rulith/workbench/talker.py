@@ -1,0 +1,170 @@
+"""The Agent of one profile that people talk to: a role in serve mode, its turns, its saved conversations.
+
+The service's key is made here for each process and never told to a page: what a page asks
+passes through here. Turns that are under way are folded from events; older ones are read
+from the disk, whoever wrote them.
+
+Units   *_s seconds
+Source  the workbench surface, "Conversations", "Agent task endpoint"
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+
+from rulith.base.clock import Clock, stamp
+from rulith.base.errors import Refused
+from rulith.base.ids import mint
+from rulith.base.limits import SHOWN_TITLE_CHARS_MAX, TALK_LIST_SHOWN, TALK_TURNS_KEPT, TALK_TURNS_SHOWN
+from rulith.disk.profiles import Profile
+from rulith.disk.saved_talk import SavedTalk
+from rulith.net.client import HttpClient, NetFailed
+from rulith.net.messages import Response, json_response
+from rulith.net.server import serve
+from rulith.workbench.feed import Feed
+from rulith.workbench.models import model_row
+from rulith.workbench.roles import Child, Event, Role
+from rulith.workbench.runs import text_of
+from rulith.workbench.supervision import Is
+from rulith.workbench.turns import CUT_SHORT, Turn, saved_row
+
+REFUSED = (2, 3, 4, 5, 15)       # settings, token, taken over, its conversations, another run: a new try meets the same
+KEY_HEADER = "x-rulith-serve"
+ASK_S = 15.0
+OWNER = {"origin": "home", "accountId": "", "agentId": ""}
+_LIFE = ("spawn", "exit", "restart-wait", "restart-failed")
+Launch = Callable[[Callable[[Event], None], Mapping[str, str]], Awaitable[Child]]
+
+
+class Talker:
+    """`role` is started and stopped by whoever has checked that it may."""
+
+    def __init__(self, profile: Profile, launch: Launch, client: HttpClient, clock: Clock, feed: Feed, *,
+                 on_change: Callable[[], None], on_life: Callable[[], None]) -> None:
+        self.profile = profile
+        self._launch = launch
+        self._client = client
+        self._clock = clock
+        self._feed = feed
+        self._on_life = on_life
+        self._on_change = on_change
+        self._url = self._key = ""
+        self._turns: OrderedDict[str, Turn] = OrderedDict()
+        self._saved = SavedTalk(profile.directory / "conversations", {**OWNER, "agentId": profile.agent_id})
+        self._reload = False
+        self.role = Role(f"agent {profile.name}", self._start, clock, ready_on=("serving",), on_event=self._heard, on_change=on_change, refused=REFUSED)
+
+    @property
+    def is_wanted(self) -> bool:
+        return self.role.state not in (Is.STOPPED, Is.NEEDS_SETUP, Is.FAILED)
+
+    def row(self) -> dict[str, object]:
+        """As the page reads it."""
+        return {**self.role.row(), "turns": sum(turn.state != "ended" for turn in self._turns.values())}
+
+    # its process
+
+    async def _start(self, on_event: Callable[[Event], None]) -> Child:
+        asking = await serve(_nobody, "127.0.0.1", 0)        # the system names a free port; the Agent listens there next
+        port = asking.port
+        await asking.close(0)
+        self._key = mint("", 32)
+        return await self._launch(on_event, {"RULITH_SERVE": "on", "RULITH_SERVE_PORT": str(port), "RULITH_SERVE_KEY": self._key})
+
+    def reload(self) -> None:
+        """Its settings changed: take them up, after the turns under way."""
+        if not model_row(self.profile)["ready"]:
+            self.role.stop()
+        elif self.role.state in (Is.STARTING, Is.ONLINE):
+            self._reload = any(turn.state != "ended" for turn in self._turns.values())
+            if not self._reload:
+                self.role.restart()
+
+    def _heard(self, event: Event) -> None:
+        kind, at = event.get("type"), stamp(self._clock.wall_s())
+        if kind == "serving":
+            self._url = text_of(event.get("url"))
+        if kind == "task-queued":
+            self._add(Turn(text_of(event.get("task")), text_of(event.get("session")), text_of(event.get("text")), at))
+        elif (turn := self._turns.get(text_of(event.get("task")))) is not None:
+            self._show(turn, turn.take(event, at))
+            if kind == "task-done":
+                self._done()
+        if kind in _LIFE:
+            if kind == "exit":
+                self._url = self._key = ""
+                for turn in self._turns.values():
+                    if turn.state != "ended":
+                        self._show(turn, turn.end("interrupted", CUT_SHORT, at))
+            self._feed.put(str(kind), src="agent", instance=self.profile.id, **{name: event[name] for name in ("code", "delayMs", "failures") if name in event})
+            self._on_life()
+
+    def _add(self, turn: Turn) -> None:
+        self._turns[turn.id] = turn
+        for old in [each.id for each in self._turns.values() if each.state == "ended"][:max(0, len(self._turns) - TALK_TURNS_KEPT)]:
+            del self._turns[old]
+        self._show(turn, [{"turn": turn.head()}])
+        self._on_change()
+
+    def _done(self) -> None:
+        self._on_change()
+        if self._reload and not any(turn.state != "ended" for turn in self._turns.values()):
+            self._reload = False
+            self.role.restart()
+
+    def _show(self, turn: Turn, rows: list[dict[str, object]]) -> None:
+        for row in rows:
+            self._feed.put("turn", src="agent", instance=self.profile.id, session=turn.session_key, id=turn.id, **row)
+
+    # what the page asks
+
+    async def ask(self, path: str, body: Mapping[str, object]) -> Response:
+        """What the Agent answers to `POST path`, its refusals in the page's form. Raises Refused agent_not_ready."""
+        if self.role.state is not Is.ONLINE or not self._url:
+            raise Refused("agent_not_ready", name=self.profile.name, problem=f"it is {self.role.state.value.replace('_', ' ')}",
+                          todo="Press Start Agent; your message is kept.")
+        headers = {KEY_HEADER: self._key, "content-type": "application/json"}
+        try:
+            answer = await self._client.request("POST", self._url + path, headers, json.dumps(body).encode(), timeout_s=ASK_S)
+            said = json.loads(answer.body)
+        except (NetFailed, ValueError):
+            raise Refused("agent_not_ready", name=self.profile.name, problem="it does not answer",
+                          todo="Send it again: the same message is run once.") from None
+        if answer.status >= 400:
+            facts = {name: said[name] for name in ("state", "modelService") if name in said}
+            said = {**said, "happened": said.get("teaching", ""), "next": "", "facts": facts}
+        return json_response(answer.status, said, [("cache-control", "no-store")])
+
+    async def conversations(self) -> dict[str, object]:
+        """Every conversation, the one with the newest turn first."""
+        heads = await asyncio.to_thread(self._saved.heads)
+        archived = {head["sessionKey"] for head in heads if head.get("archived")}
+        turns = {head["id"]: head for head in heads if "id" in head}
+        for turn in self._turns.values():
+            turns.setdefault(turn.id, {"sessionKey": turn.session_key, "at": turn.at, "title": turn.text[:SHOWN_TITLE_CHARS_MAX]})
+        found: dict[str, dict[str, object]] = {}
+        for head in sorted(turns.values(), key=lambda each: each["at"]):
+            row = found.pop(head["sessionKey"], None) or {"sessionKey": head["sessionKey"], "title": head["title"], "turns": 0}
+            found[head["sessionKey"]] = {**row, "at": head["at"], "turns": int(str(row["turns"])) + 1, "archived": head["sessionKey"] in archived}
+        rows = list(reversed(found.values()))
+        return {"conversations": rows[:TALK_LIST_SHOWN], "total": len(rows)}
+
+    async def conversation(self, session_key: str) -> dict[str, object]:
+        """The newest turns of one conversation, oldest first; `sequence` is the feed's row they are true at."""
+        def read() -> list[dict]:
+            heads = [head for head in self._saved.heads() if head["sessionKey"] == session_key and "id" in head and head["id"] not in live]
+            return [turn for head in heads[-TALK_TURNS_SHOWN:] if (turn := self._saved.turn(head["name"])) is not None]
+
+        live = {turn.id: turn for turn in self._turns.values() if turn.session_key == session_key}
+        saved = await asyncio.to_thread(read)
+        rows = [saved_row(turn, False) for turn in saved if turn.get("id") not in self._turns]
+        rows += [turn.row() for turn in self._turns.values() if turn.session_key == session_key]
+        rows.sort(key=lambda row: str(row["at"]))
+        return {"sessionKey": session_key, "turns": rows[-TALK_TURNS_SHOWN:], "total": len(rows), "sequence": self._feed.sequence}
+
+
+async def _nobody(request: object) -> Response:
+    return Response(404, [])

@@ -1,0 +1,164 @@
+"""A person talks to an Agent through the workbench: real processes, a scripted model service.
+
+Source  the workbench surface, "Conversations", "Agent task endpoint"; the design, D11
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+
+import pytest
+
+from rulith.base.clock import SystemClock
+from tests.workbench.talk_model import HOSTILE, TalkModel
+from tests.workbench.test_start_and_stop import command
+
+pytestmark = [pytest.mark.timeout(240), pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")]
+WAIT_S = 60
+
+
+def until(condition):
+    clock, pause = SystemClock(), threading.Event()
+    deadline = clock.monotonic_s() + WAIT_S
+    while not (found := condition()):
+        assert clock.monotonic_s() < deadline, "it did not happen in time"
+        pause.wait(0.05)
+    return found
+
+
+class Desk:
+    """`rulith start` of a home, asked as a page asks it."""
+
+    def __init__(self, home) -> None:
+        self.home = home
+        self.process = subprocess.Popen(**command("start", "--home", str(home), "--no-browser"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        found = next(match for line in self.process.stdout if (match := re.search(r"(http://127\.0\.0\.1:\d+)/\?k=(\S+)", line)))
+        self.origin, key = found[1], found[2]
+        self.token = key
+        self.token = self.ask("POST", "/api/token", {})[1]["token"]
+        self.id = until(lambda: self.ask("GET", "/api/state")[1]["instances"])[0]["id"]
+
+    def ask(self, method, path, body=None):
+        request = urllib.request.Request(self.origin + path, None if body is None else json.dumps(body).encode(), method=method,
+                                         headers={"content-type": "application/json", "x-rulith-manager": self.token, "origin": self.origin})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as refused:
+            return refused.code, json.loads(refused.read())
+
+    def get(self, path):
+        return self.ask("GET", f"/i/{self.id}/{path}")[1]
+
+    def post(self, path, body):
+        return self.ask("POST", f"/i/{self.id}/{path}", body)
+
+    def talk(self):
+        return self.ask("GET", "/api/state")[1]["instances"][0]["agent"]["talk"]
+
+    def start_agent(self, model):
+        assert self.post("model", {"url": model.url, "name": "scripted", "key": "", "clearKey": False, "thinking": "standard", "maxOutputTokens": 1000})[0] == 200
+        until(lambda: self.ask("GET", "/api/state")[1]["gateway"]["state"] == "online")
+        status, answer = self.post("agent", {"operation": "start"})
+        assert status == 200, answer
+        until(lambda: self.talk()["state"] == "online")
+
+    def turns(self, session="orders"):
+        return self.get(f"conversation?session={session}")["turns"]
+
+    def ended(self, number=0):
+        return until(lambda: [turn for turn in self.turns() if turn["state"] == "ended"][number:])[0]
+
+    def send(self, text, request_id, **more):
+        return self.post("task", {"requestId": request_id, "sessionKey": "orders", "text": text, **more})
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.stdout.close()
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def desk(tmp_path):
+    made = Desk(tmp_path / "home")
+    yield made
+    if made.process.poll() is None:
+        assert made.end() == 0
+
+
+def test_a_message_is_answered_with_its_calls_and_is_there_after_a_restart(desk):
+    with TalkModel() as model:
+        desk.start_agent(model)
+        status, receipt = desk.send("job calc-talk", "request-0000000001")
+        assert status == 202 and receipt["sessionKey"] == "orders"
+        turn = desk.ended()
+        said = [part["text"] for part in turn["parts"] if part["kind"] == "said"]
+        steps = [(part["label"], part["state"]) for part in turn["parts"] if part["kind"] == "step"]
+        assert (turn["outcome"], turn["problem"], said) == ("conversation", "", ["The Case is open."])
+        assert ("OpenCase verified_calculation", "done") in steps
+        assert turn["caseId"] in turn["parts"][0]["output"]
+        again = desk.send("job calc-talk", "request-0000000001")
+        assert again[1]["duplicate"] is True and len(model.requests) == 2
+        assert desk.send("another text", "request-0000000001")[1]["errorCode"] == "request_conflict"
+        assert desk.send("hello", "request-0000000002")[0] == 202
+        second = desk.ended(1)
+        assert HOSTILE in second["parts"][0]["text"]
+        assert [(row["sessionKey"], row["title"], row["turns"]) for row in desk.get("conversations")["conversations"]] == [("orders", "job calc-talk", 2)]
+        assert desk.post("demo", {"caseType": "verified_calculation", "jobId": None})[1]["errorCode"] == "agent_started"
+        assert desk.end() == 0
+        later = Desk(desk.home)
+        try:
+            assert [turn["text"] for turn in later.turns()] == ["job calc-talk", "hello"]
+            assert later.turns()[1]["parts"] == [{"n": 1, "kind": "said", "text": second["parts"][0]["text"]}]
+            assert later.send("more", "request-0000000003")[1]["errorCode"] == "agent_not_ready"
+        finally:
+            assert later.end() == 0
+
+
+def test_a_turn_is_stopped_and_a_refusing_model_is_told_in_its_words(desk):
+    with TalkModel() as model:
+        desk.start_agent(model)
+        assert desk.send("slow question", "request-0000000001")[0] == 202
+        until(lambda: any("one moment" in str(part.get("text")) for turn in desk.turns() for part in turn["parts"]))
+        assert desk.post("turn/stop", {"sessionKey": "orders"})[1]["state"] == "stopping"
+        assert desk.ended()["outcome"] == "user-stopped"
+        assert desk.post("turn/stop", {"sessionKey": "orders"})[1]["state"] == "idle"
+        desk.send("refuse me", "request-0000000002")
+        refused = desk.ended(1)
+        assert refused["outcome"] == "model-error" and "this key opens nothing" in refused["problem"]
+        assert desk.post("conversation/archive", {"sessionKey": "orders", "archived": True})[1]["state"] == "archived"
+        assert desk.get("conversations")["conversations"][0]["archived"] is True
+        assert desk.post("agent", {"operation": "stop"})[0] == 200
+        until(lambda: desk.talk()["state"] == "stopped")
+
+
+def test_a_killed_agent_leaves_its_turn_interrupted_and_is_started_again(desk):
+    with TalkModel() as model:
+        desk.start_agent(model)
+        desk.send("slow question", "request-0000000001")
+        until(lambda: any(turn["state"] == "running" for turn in desk.turns()))
+        pid = desk.talk()["pid"]
+        os.kill(pid, signal.SIGKILL)
+        assert desk.ended()["outcome"] == "interrupted"
+        until(lambda: desk.talk()["state"] == "online" and desk.talk()["pid"] != pid)
+        model.go.set()
+        assert desk.send("slow question", "request-0000000001")[1]["errorCode"] == "request_interrupted"
+        assert desk.send("hello", "request-0000000002")[0] == 202
+        assert desk.ended(1)["outcome"] == "conversation"
+
+
+def test_without_a_model_the_agent_is_not_started_and_says_what_is_missing(desk):
+    status, answer = desk.post("agent", {"operation": "start"})
+    assert (status, answer["errorCode"]) == (409, "agent_not_ready") and "no model is configured" in answer["happened"]
+    assert desk.post("agent", {"operation": "dance"})[1]["errorCode"] == "agent_operation"
+    assert desk.send("hello", "request-0000000001")[1]["errorCode"] == "agent_not_ready"
+    assert desk.post("task", {"text": "no request id"})[1]["errorCode"] == "body_field"
+    assert desk.get("conversations") == {"ok": True, "conversations": [], "total": 0}
