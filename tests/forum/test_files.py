@@ -114,6 +114,10 @@ def test_a_link_planted_after_the_judgement_is_not_followed(place, monkeypatch):
     (place / "src").symlink_to("../outside")
     monkeypatch.setattr(folder, "inside", lambda path: ("src", "secret.txt"))
     assert refused(folder, "src/secret.txt") == "council_invalid"
+    put(place, ".git/secret.txt")
+    (place / "src").unlink()
+    (place / "src").symlink_to(".git")               # one that stays inside is not followed either
+    assert refused(folder, "src/secret.txt") == "council_invalid"
 
 
 @links
