@@ -17,7 +17,9 @@ TABLE = json.loads((ROOT.parent / "protocol" / "codes.json").read_text(encoding=
 # Raised where no peer hears them: while the process starts, or on the Worker's and the client's side of a shared module.
 NEVER_SENT = {"contract_missing", "contract_damaged", "settings_malformed", "ledger_missing", "lease_malformed", "stream_event_too_large",
               "draft_case_unusable", "draft_paths_differ", "draft_receipt_altered", "log_form", "ledger_unfoldable", "gateway_running", "ledger_in_use", "file_unusable", "file_unreadable", "backup_unusable",
-              "tool_manifest_builtin", "tool_manifest_invalid", "tool_manifest_unreadable"}
+              "tool_manifest_builtin", "tool_manifest_invalid", "tool_manifest_unreadable", "store_foreign", "path_refused",
+              # told in the gateway's own log: a folder has no peer that would hear an answer
+              "dropbox_connection", "dropbox_file_signature", "dropbox_file_unreadable", "dropbox_key_missing"}
 
 
 def sources() -> list[Path]:
