@@ -4,7 +4,8 @@ import { at, get, post } from "./api.js";
 import { FIELDS, caseTypeOf, differs, fieldsOf } from "./components/calculation.js";
 import { write } from "./route.js";
 import { SIDE_WIDTH, change, instanceOf, keep, state } from "./store.js";
-import { loadBench, loadWork } from "./sync.js";
+import { NEW } from "./components/talk.js";
+import { loadBench, loadTalks, loadWork } from "./sync.js";
 import { short } from "./words.js";
 
 let opener = null;           // what had the focus before a dialog opened
@@ -62,6 +63,11 @@ async function start(id, job, caseType, jobId) {
   loadWork(id);
   loadBench();
 }
+
+const saying = (id, changes) => {
+  change((s) => { s.says[id] = { text: "", ...s.says[id], ...changes }; });
+  keep("says", Object.fromEntries(Object.entries(state.says).map(([each, { text, requestId }]) => [each, { text, requestId }])));
+};
 
 function dropDraft(id) {
   change((s) => { delete s.drafts[id]; });
@@ -174,6 +180,57 @@ export const act = {
     } catch (refusal) {
       working(id, { refusal });
     }
+  },
+
+  /** The message as it is now; another text is another request. */
+  say: (id, text) => saying(id, { text, requestId: "", refusal: null }),
+
+  newTalk(id) {
+    go({ instance: id, talk: NEW });
+    document.getElementById("message")?.focus();
+  },
+
+  /** Send what is written; a retry of the same text is the same request. `service`: the model that may read earlier turns. */
+  async send(id, session, service = "", anew = false) {
+    const { text, requestId } = state.says[id];
+    const request = anew || !requestId ? crypto.randomUUID() : requestId;
+    saying(id, { requestId: request, busy: true, refusal: null });
+    try {
+      const body = { requestId: request, text, ...(session === NEW ? {} : { sessionKey: session }), ...(service ? { historyModelDestination: service } : {}) };
+      const receipt = await post(at(id, "task"), body);
+      saying(id, { busy: false, ...(state.says[id].text === text ? { text: "", requestId: "" } : {}) });
+      if (session === NEW) go({ instance: id, talk: receipt.sessionKey });
+    } catch (refusal) {
+      saying(id, { busy: false, refusal });
+    }
+  },
+
+  async stopTurn(id, turn) {
+    try {
+      await post(at(id, "turn/stop"), { sessionKey: turn.sessionKey, id: turn.id });
+    } catch (refusal) {
+      saying(id, { refusal });
+    }
+  },
+
+  async archive(id, sessionKey, archived) {
+    try {
+      await post(at(id, "conversation/archive"), { sessionKey, archived });
+      if (archived) go({ instance: id, talk: "" });
+    } catch (error) {
+      say(error.message);
+    }
+    loadTalks(id);
+  },
+
+  async agent(id, operation) {
+    try {
+      await post(at(id, "agent"), { operation });
+      saying(id, { refusal: null });
+    } catch (refusal) {
+      saying(id, { refusal });
+    }
+    loadBench();
   },
 
   async worker(id, operation) {

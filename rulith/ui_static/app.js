@@ -7,6 +7,7 @@ import { dialogs } from "./components/dialogs.js";
 import { proof } from "./components/proof.js";
 import { rail } from "./components/rail.js";
 import { side } from "./components/side.js";
+import { turnsOf } from "./components/talk.js";
 import { listen } from "./keys.js";
 import { h, patch } from "./lib/dom.js";
 import { read } from "./route.js";
@@ -15,6 +16,8 @@ import { begin, loadWork, need } from "./sync.js";
 import { waitingFor } from "./words.js";
 
 const SLOW_TICK_MS = 10_000;
+const NEAR_END_PX = 80;
+let followed = "";           // the newest turn that was brought into view
 let sheet = "";              // the sheet that was drawn last, and what had the focus before it
 let sheetOpener = null;
 
@@ -49,6 +52,14 @@ function sheetFocus(s, before) {
   }
 }
 
+/** Whoever reads the end of a conversation goes on reading its end; whoever has scrolled up stays there. */
+function followTalk(s, instance, atEnd) {
+  const turns = instance ? turnsOf(s, instance) : [];
+  const place = turns.length > 0 ? `${instance.id}/${turns[0].sessionKey}/${turns.at(-1).id}` : "";
+  if (place !== "" && (atEnd || place !== followed)) document.querySelector(".talk-scroll")?.scrollTo(0, 1e9);
+  followed = place;
+}
+
 function draw(s) {
   const before = document.activeElement;
   const instance = instanceOf(s);
@@ -57,7 +68,10 @@ function draw(s) {
   if (s.ui.theme === "auto") document.documentElement.removeAttribute("data-theme");
   else document.documentElement.dataset.theme = s.ui.theme;
   document.documentElement.style.setProperty("--side", `${s.ui.sideWidth}px`);
+  const scroll = document.querySelector(".talk-scroll");
+  const atEnd = scroll && scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR_END_PX;
   patch(document.getElementById("page"), layout(s, instance));
+  followTalk(s, instance, atEnd);
   patch(document.getElementById("layer"), [proof(s, instance, act), dialogs(s, instance, act)]);
   sheetFocus(s, before);
   act.restoreFocus();
@@ -83,7 +97,7 @@ function refresh() {
 function tick() {
   const s = state;
   const running = Object.values(s.boards).some(({ board }) => board?.operations.some((op) => op.state === "running"))
-    || s.bench?.instances.some((row) => row.agent.state === "running" || row.worker.state === "restarting")
+    || s.bench?.instances.some((row) => row.agent.state === "running" || row.agent.talk.turns > 0 || row.worker.state === "restarting")
     || (s.bench && s.bench.gateway.state !== "online") || !s.feed.live;
   if (running || Date.now() - s.now > SLOW_TICK_MS) change(() => {});
 }

@@ -19,14 +19,16 @@ export const state = {
   cases: {},                 // instance/case → { detail, error }
   proofs: {},                // instance/fact → { proof, error }
   receipts: {},              // instance/case → { receipt, error }
+  talks: {},                 // instance → { list, total, turns: { conversation → turns }, error }
   activity: {},              // instance → newest last
   feed: { live: false, heardAt: 0, sequence: 0, serverId: "" },
-  route: { instance: "", tab: "now", case: "", fact: "" },
+  route: { instance: "", tab: "now", case: "", fact: "", talk: "" },
   ui: {
     side: kept("side", true), sideWidth: kept("sideWidth", 400), theme: kept("theme", "auto"),
     sheet: "", dialog: "", filter: "", more: {}, folded: {}, said: "", openRuns: {},
   },
   drafts: kept("drafts", {}),   // instance → { job_id, … }
+  says: kept("says", {}),       // instance → { text, requestId, busy, refusal }: the message being written
   approve: kept("approve", {}), // instance → ask before writing
   model: {},                    // the dialog's own fields, never kept: one of them is a key
   now: Date.now(),

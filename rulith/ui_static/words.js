@@ -93,6 +93,37 @@ export function runState(run) {
   return { words, meaning, mark };
 }
 
+const TALK = { online: ["ready", "done", "online"], stopping: ["finishing", "running", "running"] };
+
+/** The Agent that is talked to. */
+export function talkState(talk) {
+  if (talk.state === "online" && talk.turns > 0) return { words: "answering", meaning: "running", mark: "running" };
+  const [words, meaning, mark] = TALK[talk.state] ?? ROLE[talk.state] ?? [talk.state, "unknown", "unknown"];
+  return { words, meaning, mark };
+}
+
+// How a turn of a conversation is or ended.
+const TURN = {
+  queued: ["waiting for its turn", "waiting", "waiting"],
+  running: ["answering", "running", "running"],
+  stopping: ["stopping; a call that is under way is let end", "running", "running"],
+  conversation: ["answered", "done", "done"],
+  completed: ["completed: the Case is certified and closed", "done", "done"],
+  void: ["the Case was closed, and not as completed", "unknown", "refused"],
+  stopped: ["stopped at its limit", "bad", "failed"],
+  blocked: ["blocked", "bad", "refused"],
+  "model-error": ["the model did not answer", "bad", "failed"],
+  error: ["ended with an error", "bad", "failed"],
+  "user-stopped": ["stopped by you", "unknown", "stop"],
+  "not-started": ["taken back before it began", "unknown", "stop"],
+  interrupted: ["interrupted; it is not run again", "unknown", "unknown"],
+};
+
+export function turnState(turn) {
+  const [words, meaning, mark] = TURN[turn.state === "ended" ? turn.outcome : turn.state] ?? [turn.outcome || "ended", "unknown", "unknown"];
+  return { words, meaning, mark };
+}
+
 /** `rulith.verified_calculation.total` is `total` to a reader; the full name goes into the title. */
 export const short = (name) => String(name ?? "").split(".").pop();
 

@@ -25,7 +25,7 @@ def test_the_first_page_finds_one_agent_and_says_that_no_model_is_configured(bro
         expect(page.locator("[data-agent]")).to_contain_text("Worker online", timeout=WAIT_MS)
         expect(page.get_by_text("No model is configured.")).to_be_visible()
         expect(page.get_by_label("Message to the Agent")).to_be_disabled()
-        expect(page.get_by_text("This release serves no conversations")).to_be_visible()
+        expect(page.get_by_text("No model is configured, so nobody answers here.")).to_be_visible()
         assert "k=" not in page.url
 
 

@@ -40,6 +40,7 @@ export function obstacle(s, instance) {
   const waiting = operations.find((op) => op.state === "waiting_for_decision" || op.state === "needs_person");
   if (instance.agent.held) return `${instance.agent.held} One run of an Agent at a time.`;
   if (instance.agent.state === "running") return "The Agent is at work; one run at a time.";
+  if (!["stopped", "needs_setup", "failed"].includes(instance.agent.talk.state)) return "The Agent is started for conversations; stop it first: one program at a time works as it.";
   if (s.bench.gateway.state !== "online") return "The gateway is not ready yet.";
   if (instance.worker.lineHeld) return "The Worker is waiting for its line.";
   if (instance.worker.state !== "online") return "The Worker is not online: start it in the Worker tab.";

@@ -8,6 +8,7 @@ import { CASE_TYPES, calculation, obstacle } from "./calculation.js";
 import { composer } from "./composer.js";
 import { button, caseLink, iconButton, pairs, place, toConsole } from "./parts.js";
 import { mark, marked, refused } from "./states.js";
+import { agentLine, talk, turnsOf } from "./talk.js";
 
 const PAST_SHOWN = 20;
 const took = (from, to) => span(moment(to) - moment(from));
@@ -102,8 +103,9 @@ function head(s, instance, act) {
     h("h2", {}, instance.name),
     button(instance.model.configured ? instance.model.name : "no model", () => act.openModel(instance.id),
       { kind: "bare model-name", title: "Model settings" }),
-    running ? marked("working", "running", "running") : marked("idle", "quiet", "offline"),
+    running ? marked("working", "running", "running") : instance.agent.talk.state === "stopped" && marked("idle", "quiet", "offline"),
     h("span", { class: "grow" }),
+    !running && agentLine(s, instance, act),
     running && button("Stop the run", () => act.stopRun(instance.id), { mark: "stop" }),
     iconButton("panel", "Now, Cases, Board, Worker", () => act.toggleSide(),
       { "aria-expanded": String(s.ui.side || s.ui.sheet === "side"), "aria-controls": "side", title: "Side panel" }));
@@ -131,14 +133,18 @@ export function conversation(s, instance, act) {
   const known = new Set(runs.map((run) => run.caseId));
   const past = (s.boards[instance.id]?.board?.cases ?? []).filter((row) => !known.has(row.caseId))
     .sort((a, b) => moment(b.openedAt) - moment(a.openedAt)).slice(0, PAST_SHOWN);
+  const jobs = [
+    calculation(s, instance, act),
+    past.length + runs.length > 0 && h("section", { class: "history", "aria-label": "Work so far" },
+      [...runs].reverse().map((run, index) => runArticle(run, s, instance, act, index === 0)),
+      past.map((row) => pastCase(row, s, instance, act))),
+  ];
   return h("main", { class: "talk", id: "main", tabindex: -1, inert: s.ui.sheet !== "" },
     head(s, instance, act),
     h("div", { class: "talk-scroll" },
       h("div", { class: "measure" },
         aboutTheModel(instance, act),
-        calculation(s, instance, act),
-        past.length + runs.length > 0 && h("section", { class: "history", "aria-label": "Work so far" },
-          [...runs].reverse().map((run, index) => runArticle(run, s, instance, act, index === 0)),
-          past.map((row) => pastCase(row, s, instance, act))))),
-    composer());
+        turnsOf(s, instance).length > 0 ? h("details", { key: "jobs", class: "steps-fold" }, h("summary", {}, "The calculation and work so far"), jobs) : jobs,
+        talk(s, instance, act))),
+    composer(s, instance, act));
 }

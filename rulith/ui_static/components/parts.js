@@ -17,7 +17,9 @@ export const pairs = (entries) => h("dl", { class: "pairs" }, entries.filter(([,
   .map(([name, value]) => [h("dt", { key: name }, name), h("dd", { key: `${name}=` }, value)]));
 
 /** The address of a place of this Agent. */
-export const place = (s, instance, changes) => link(s.route, { instance: instance.id, case: "", fact: "", ...changes });
+export const place = (s, instance, changes) => link(s.route, {
+  instance: instance.id, case: "", fact: "", talk: ["", instance.id].includes(s.route.instance) ? s.route.talk : "", ...changes,
+});
 
 export const caseLink = (s, instance, caseId) => h("a", { href: place(s, instance, { tab: "cases", case: caseId }) }, "Open the Case");
 

@@ -2,7 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
-import { waitingFor, workerState } from "../words.js";
+import { talkState, waitingFor, workerState } from "../words.js";
 import { button, iconButton, place } from "./parts.js";
 import { empty, loading, mark } from "./states.js";
 
@@ -13,6 +13,7 @@ function doing(row, board) {
   const waiting = waitingFor(board);
   if (waiting > 0) return { words: waiting === 1 ? "1 thing needs you" : `${waiting} things need you`, meaning: "waiting", mark: "waiting" };
   if (row.agent.state === "running") return { words: "working", meaning: "running", mark: "running" };
+  if (row.agent.talk.turns > 0) return talkState(row.agent.talk);
   const worker = workerState(row.worker);
   return { ...worker, words: `Worker ${worker.words}` };
 }

@@ -1,0 +1,78 @@
+"""A person talks to a model on the page: settings, Start Agent, a streamed answer, a call, a stop, a reload.
+
+Source  the page's rules (ui, "Behaviour"); the workbench surface, "Conversation"
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.real_bench import WAIT_MS, Watched, expect
+from tests.workbench.talk_model import HOSTILE, TalkModel
+
+pytestmark = pytest.mark.timeout(240)
+
+
+@pytest.fixture(scope="module")
+def model():
+    with TalkModel() as made:
+        yield made
+
+
+def write(page, text):
+    field = page.get_by_label("Message to the Agent")
+    field.fill(text)
+    expect(page.get_by_text("Enter sends")).to_be_visible(timeout=60_000)
+    field.press("Enter")
+    expect(field).to_have_value("")
+    return page.get_by_role("article", name=f"Message: {text}").last
+
+
+def test_from_the_model_settings_to_an_answer_a_call_a_stop_and_a_reload(browser, bench, model):
+    with Watched(browser, bench) as page:
+        page.get_by_role("button", name="Configure a model").first.click()
+        page.get_by_label("Endpoint").fill(model.url)
+        page.get_by_label("Model name").fill("scripted")
+        page.get_by_role("button", name="Save the model settings").click()
+        expect(page.get_by_text("The Agent is stopped.")).to_be_visible(timeout=WAIT_MS)
+        page.get_by_role("button", name="Start Agent").first.click()
+        opened = write(page, "job calc-talk")
+        expect(opened).to_contain_text("The Case is open.", timeout=WAIT_MS)
+        opened.locator(".step summary").click()
+        expect(opened.locator(".step")).to_contain_text("calc-talk")                 # what was sent
+        expect(opened.locator(".step")).to_contain_text("caseId")                    # what was answered
+        expect(page.get_by_role("button", name="Run the verified calculation")).to_be_hidden()
+
+        answered = write(page, "hello")
+        expect(answered).to_contain_text("ends it.", timeout=WAIT_MS)
+        expect(answered).to_contain_text(HOSTILE)
+        expect(answered.locator("strong")).to_have_text("bold")
+        assert answered.locator("img, a[href^=javascript]").count() == 0
+
+        slow = write(page, "slow question")
+        expect(slow).to_contain_text("And still.", timeout=WAIT_MS)                  # while the service is still at it
+        expect(slow).to_contain_text("answering")
+        page.get_by_role("button", name="Stop this turn").click()
+        expect(slow).to_contain_text("stopped by you", timeout=WAIT_MS)
+
+        refused = write(page, "refuse this")
+        expect(refused).to_contain_text("this key opens nothing", timeout=WAIT_MS)
+        page.get_by_label("Message to the Agent").fill("a draft")
+        page.reload()
+        expect(page.get_by_role("article", name="Message: hello")).to_contain_text(HOSTILE, timeout=WAIT_MS)
+        expect(page.get_by_role("article", name="Message: job calc-talk").locator(".step")).to_have_count(1)
+        expect(page.get_by_label("Message to the Agent")).to_have_value("a draft")
+
+        page.get_by_role("button", name="New conversation").click()
+        expect(page.get_by_role("article", name="Message: hello")).to_have_count(0)
+        expect(write(page, "hello again")).to_contain_text("ends it.", timeout=WAIT_MS)
+        page.get_by_role("combobox", name="Conversation").select_option("job calc-talk")
+        expect(page.get_by_role("article", name="Message: slow question")).to_contain_text("stopped by you", timeout=WAIT_MS)
+        page.get_by_role("button", name="Stop Agent").click()
+        expect(page.get_by_role("button", name="Start Agent").first).to_be_enabled(timeout=WAIT_MS)
+
+
+def test_a_conversation_fits_a_phone(browser, bench, model):
+    with Watched(browser, bench, width=360, height=740, has_touch=True) as page:
+        expect(page.get_by_role("article", name="Message: hello again")).to_contain_text("ends it.", timeout=WAIT_MS)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
