@@ -121,7 +121,7 @@ def test_a_stranger_installs_binds_and_locks_by_the_page_alone(play, kit, tmp_pa
 
         await browser.go("tools", "text=acme.taxed.read_input@1")
         for tool in ("read_input", "verify_output", "write_output"):
-            await page.click(f'[aria-label="Lock acme.taxed.{tool}@1"]')
+            await page.click(f'[aria-label="Lock this definition of acme.taxed.{tool}@1"]')
             await browser.said(f"Locked acme.taxed.{tool}@1")
         await browser.go("capabilities", "#installed")
         await page.wait_for_selector("text=All of its Actions are set up >> nth=1")
@@ -240,7 +240,7 @@ def test_a_locked_tool_tells_what_it_does_directly_and_its_decision_is_waived(pl
         await browser.sign_in()
         await browser.go("tools", "h2#tools:text('Tools')")
         await page.click("summary:text('no installed Action uses')")
-        await page.click("button[aria-label='Lock acme.files.put@1']")
+        await page.click("button[aria-label='Lock this definition of acme.files.put@1']")
         await page.wait_for_selector("text=a person decides first")
         await page.click("button[aria-label='Waive the decision for acme.files.put@1']")
         await page.wait_for_selector("text=the decision is waived")

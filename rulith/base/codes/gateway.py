@@ -90,7 +90,7 @@ CODES: dict[str, tuple[str, str]] = {
     # the surface
     "operation_running": (
         "An earlier operation of this Agent ({label}) is {state}.",
-        "Wait for its outcome: read it with QueryBoard; do not send the call again meanwhile.",
+        "Wait for its outcome and read it with QueryBoard; what waits for a person is settled in the Console. Do not send the call again meanwhile.",
     ),
     "previous_result_undelivered": (
         "The result of an earlier write ({label}) had not reached this session; it is delivered with this answer.",
@@ -115,7 +115,7 @@ CODES: dict[str, tuple[str, str]] = {
     # the Worker line
     "worker_credential_rejected": (
         "The Connection id and key do not belong together on this gateway.",
-        "Use the id and key of the profile this Worker serves.",
+        "Use the id and key of one Connection together: a profile's own, or those that the Console showed.",
     ),
     "worker_lease_held": ("Another Worker holds this Connection.", "Stop it, or wait until its lease has lapsed; then poll again."),
     "worker_lease_superseded": (

@@ -161,7 +161,7 @@ function tool(row, connection, users, act) {
       row.state === "changed" && row.lines.every(([sign]) => sign === " ") ? h("p", {}, "What it takes and returns is the same; what differs is how the Worker runs it (its program, environment or limits), which its Tool Manifest shows.") : null),
     row.direct && !users.length ? direct(row, connection, act) : null,
     h("div", { class: "buttons" },
-      row.state === "offered" ? h("button", { type: "button", class: users.length ? "primary" : null, "aria-label": `Lock ${row.id}`, onclick: () => lock(`Locked ${row.id}.`) }, "Lock this definition") : null,
+      row.state === "offered" ? h("button", { type: "button", class: users.length ? "primary" : null, "aria-label": `Lock this definition of ${row.id}`, onclick: () => lock(`Locked ${row.id}.`) }, "Lock this definition") : null,
       row.state === "changed" ? h("button", { type: "button", class: "primary", "aria-label": `Lock the new definition of ${row.id}`, onclick: () => lock(`Locked the new definition of ${row.id}.`) }, "Lock the new definition") : null,
       row.lockedDigest ? h("button", { type: "button", "aria-label": `Unlock ${row.id}`, onclick: () => act("tool-unlock", { connectionId: connection.id, toolId: row.id, digest: row.lockedDigest }, `Unlocked ${row.id}; its calls wait.`) }, "Unlock") : null));
 }
