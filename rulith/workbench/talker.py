@@ -96,6 +96,7 @@ class Talker:
         if kind in _LIFE:
             if kind == "exit":
                 self._url = self._key = ""
+                self._reload = False                 # the next process reads the settings anew
                 for turn in self._turns.values():
                     if turn.state != "ended":
                         self._show(turn, turn.end("interrupted", CUT_SHORT, at))

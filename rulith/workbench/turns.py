@@ -94,8 +94,8 @@ class Turn:
         return self._said
 
     def _words(self, text: str) -> list[Row]:
-        said = self._new_said()
-        if said is None or not text:
+        said = self._new_said() if text else None
+        if said is None:
             return []
         room = TALK_SAID_CHARS_MAX - sum(len(str(each["text"])) for each in self.parts if each["kind"] == "said")
         said["text"] = str(said["text"]) + text[:max(0, room)]

@@ -18,6 +18,7 @@ import urllib.request
 import pytest
 
 from rulith.base.clock import SystemClock
+from rulith.disk.locks import take_lock
 from tests.workbench.talk_model import HOSTILE, TalkModel
 from tests.workbench.test_start_and_stop import command
 
@@ -162,3 +163,36 @@ def test_without_a_model_the_agent_is_not_started_and_says_what_is_missing(desk)
     assert desk.send("hello", "request-0000000001")[1]["errorCode"] == "agent_not_ready"
     assert desk.post("task", {"text": "no request id"})[1]["errorCode"] == "body_field"
     assert desk.get("conversations") == {"ok": True, "conversations": [], "total": 0}
+
+
+def test_while_another_run_holds_the_agent_it_is_not_started_and_says_which(desk):
+    with TalkModel() as model:
+        desk.start_agent(model)
+        desk.post("agent", {"operation": "stop"})
+        until(lambda: desk.talk()["state"] == "stopped")
+        lock = take_lock(desk.home / "workbench" / "instances" / desk.id / "agent.lock", "agent")
+        try:
+            status, answer = desk.post("agent", {"operation": "start"})
+            assert (status, answer["errorCode"]) == (409, "agent_not_ready") and str(os.getpid()) in answer["happened"]
+            assert str(os.getpid()) in desk.ask("GET", "/api/state")[1]["instances"][0]["agent"]["held"]
+        finally:
+            lock.release()
+
+
+def test_new_model_settings_are_taken_up_after_the_turn_and_a_new_service_is_confirmed(desk):
+    with TalkModel() as model, TalkModel() as other:
+        desk.start_agent(model)
+        desk.send("slow question", "request-0000000001")
+        until(lambda: any(turn["state"] == "running" for turn in desk.turns()))
+        pid = desk.talk()["pid"]
+        settings = {"url": other.url, "name": "scripted", "key": "", "clearKey": False, "thinking": "standard", "maxOutputTokens": 1000}
+        assert desk.post("model", settings)[0] == 200 and desk.talk()["pid"] == pid
+        model.go.set()
+        assert desk.ended()["outcome"] == "conversation"
+        until(lambda: desk.talk()["state"] == "online" and desk.talk()["pid"] != pid)
+        status, refused = desk.send("hello", "request-0000000002")
+        assert (status, refused["errorCode"], refused["facts"]["state"]) == (409, "model_confirmation", "model-confirmation")
+        assert desk.send("hello", "request-0000000002", historyModelDestination=refused["facts"]["modelService"])[0] == 202
+        assert desk.ended(1)["outcome"] == "conversation" and len(other.requests) == 1
+        assert desk.post("model", {**settings, "url": "", "name": ""})[0] == 200       # without a model nobody answers
+        until(lambda: desk.talk()["state"] == "stopped")
