@@ -43,7 +43,7 @@ def submit(store: Materials, agent_id: str, *, request_id: object, session_key: 
     for record in records:
         check_disclosure(record, destination, allowed=True)      # whether it may leave at all is judged when it is read
     folder = make_folder(store.root / "submissions")
-    path = folder / f"{sha256_hex(f'{agent_id}{chr(0)}{request_id}'.encode())}.json"
+    path = folder / _name(agent_id, request_id)
     try:
         lock = take_lock(store.root / "submissions.lock", "a submission of files", wait_s=LOCK_WAIT_S)
     except Refused as refused:
@@ -63,6 +63,18 @@ def submit(store: Materials, agent_id: str, *, request_id: object, session_key: 
         for record in records:
             store.mark_submitted(record, {"submissionId": receipt["submissionId"], "requestId": request_id})
     return {name: receipt[name] for name in ("submissionId", "requestId", "sessionKey", "agent", "attachments")}
+
+
+def task_proof(store: Materials, agent_id: str, request_id: str) -> str:
+    """The secret that goes with the task of a submitted message, to the Agent's service and nowhere else."""
+    receipt = _known(store.root / "submissions" / _name(agent_id, request_id))
+    if receipt is None:
+        raise Refused("material_submission_mismatch", requestId=request_id)
+    return str(receipt["proofSecret"])
+
+
+def _name(agent_id: str, request_id: str) -> str:
+    return f"{sha256_hex(f'{agent_id}{chr(0)}{request_id}'.encode())}.json"
 
 
 def _attached(store: Materials, handles: object) -> list[Record]:

@@ -8,6 +8,7 @@ import { NEW } from "./components/talk.js";
 import { loadBench, loadTalks, loadWork } from "./sync.js";
 import { short } from "./words.js";
 
+const FILE_BYTES_MAX = 8 * 2 ** 20;
 let opener = null;           // what had the focus before a dialog opened
 
 const sideWidth = (width) => Math.round(Math.min(SIDE_WIDTH.max, Math.max(SIDE_WIDTH.min, width)));
@@ -66,7 +67,7 @@ async function start(id, job, caseType, jobId) {
 
 const saying = (id, changes) => {
   change((s) => { s.says[id] = { text: "", ...s.says[id], ...changes }; });
-  keep("says", Object.fromEntries(Object.entries(state.says).map(([each, { text, requestId }]) => [each, { text, requestId }])));
+  keep("says", Object.fromEntries(Object.entries(state.says).map(([each, { text, requestId, files }]) => [each, { text, requestId: files?.length ? "" : requestId }])));
 };
 
 function dropDraft(id) {
@@ -185,6 +186,27 @@ export const act = {
   /** The message as it is now; another text is another request. */
   say: (id, text) => saying(id, { text, requestId: "", refusal: null }),
 
+  /** Keep files for this Agent on this computer; they go with the message that is sent next. */
+  addFiles: (id, files) => Promise.all(files.map(async (file) => {
+    const key = crypto.randomUUID();
+    const put = (changes) => saying(id, { files: (state.says[id]?.files ?? []).map((row) => (row.key === key ? { ...row, ...changes } : row)) });
+    saying(id, { requestId: "", files: [...(state.says[id]?.files ?? []), { key, name: file.name }] });
+    try {
+      if (file.size > FILE_BYTES_MAX) throw new Error("it is over 8 MiB");
+      const bytes = await new Promise((resolve, reject) => {
+        const reader = new FileReader();
+        reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
+        reader.onerror = () => reject(new Error("the browser could not read it"));
+        reader.readAsDataURL(file);
+      });
+      put({ id: (await post(at(id, "materials"), { name: file.name, mediaType: file.type || "application/octet-stream", bytes })).material.id });
+    } catch (error) {
+      put({ error: error.message });
+    }
+  })),
+
+  dropFile: (id, key) => saying(id, { requestId: "", files: state.says[id].files.filter((row) => row.key !== key) }),
+
   newTalk(id) {
     go({ instance: id, talk: NEW });
     document.getElementById("message")?.focus();
@@ -192,13 +214,15 @@ export const act = {
 
   /** Send what is written; a retry of the same text is the same request. `service`: the model that may read earlier turns. */
   async send(id, session, service = "", anew = false) {
-    const { text, requestId } = state.says[id];
+    const { text, requestId, busy, files = [] } = state.says[id] ?? { text: "" };
+    if (busy || text.trim() === "" || files.some((row) => !row.id)) return;       // a key may come before the page is drawn
     const request = anew || !requestId ? crypto.randomUUID() : requestId;
     saying(id, { requestId: request, busy: true, refusal: null });
     try {
-      const body = { requestId: request, text, ...(session === NEW ? {} : { sessionKey: session }), ...(service ? { historyModelDestination: service } : {}) };
+      const body = { requestId: request, text, ...(session === NEW ? {} : { sessionKey: session }), ...(service ? { historyModelDestination: service } : {}),
+        ...(files.length > 0 ? { attachments: files.map((row) => row.id) } : {}) };
       const receipt = await post(at(id, "task"), body);
-      saying(id, { busy: false, ...(state.says[id].text === text ? { text: "", requestId: "" } : {}) });
+      saying(id, { busy: false, files: [], ...(state.says[id].text === text ? { text: "", requestId: "" } : {}) });
       if (session === NEW) go({ instance: id, talk: receipt.sessionKey });
     } catch (refusal) {
       saying(id, { busy: false, refusal });

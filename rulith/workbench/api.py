@@ -37,7 +37,7 @@ NO_STORE = [("cache-control", "no-store"), ("x-content-type-options", "nosniff")
 INSTANCE_PATH = re.compile(r"/i/([A-Za-z0-9_-]{1,64})/([a-z/-]{1,32})", re.ASCII)
 ICON = "/favicon.ico"
 ACTIVITY_ROWS = 300
-TASK_OPTIONS = ("sessionKey", "caseId", "caseType", "businessKey", "historyModelDestination")
+TASK_OPTIONS = ("sessionKey", "caseId", "caseType", "businessKey", "historyModelDestination", "attachments")
 # What of the gateway's reads the page may ask, and with which query members.
 READS = {"case": ("case",), "proof": ("id", "atom"), "why-not": ("atom",), "receipt": ("case",)}
 
@@ -59,7 +59,7 @@ class Api:
                                         "materials": lambda request, instance: materials.listed(bench, instance)}
         self._posts: dict[str, Route] = {"demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,
                                          "model": self._model, "worker": self._worker_operation, "agent": self._agent_operation,
-                                         "task": self._passed("/task", ("requestId", "text"), TASK_OPTIONS),
+                                         "task": self._task,
                                          "turn/stop": self._passed("/turn/stop", ("sessionKey",), ("id",)),
                                          "conversation/archive": self._passed("/conversation/archive", ("sessionKey", "archived")),
                                          "materials": self._add_material,
@@ -209,6 +209,11 @@ class Api:
         else:
             raise Refused("agent_operation", operation=str(operation)[:40])
         return {"state": instance.talker.role.state.value}
+
+    async def _task(self, request: Request, instance: Instance) -> object:
+        body = materials.members(request, ("requestId", "text"), TASK_OPTIONS)
+        instance.talker.check_ready()
+        return await instance.talker.ask("/task", *await materials.task_of(instance, body))
 
     def _passed(self, path: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> Route:
         """A route that the Agent answers: the page's members go to it as they are."""

@@ -15,13 +15,14 @@ import asyncio
 import hmac
 from collections.abc import Mapping
 
+from rulith.base.canonical import sha256_hex
 from rulith.base.clock import stamp
 from rulith.base.errors import Refused
 from rulith.base.ids import mint
 from rulith.base.json_text import read_json
 from rulith.base.limits import MATERIAL_BYTES_MAX
 from rulith.disk.materials import Materials, area_of, belonging_of, is_on_this_machine, model_destination
-from rulith.disk.submissions import submit
+from rulith.disk.submissions import submit, task_proof
 from rulith.net.messages import Request
 from rulith.wire.artifacts import base64_bytes, encoding_of
 from rulith.workbench.bench import Workbench
@@ -29,6 +30,7 @@ from rulith.workbench.instances import Instance
 from rulith.workbench.supervision import Is
 
 KEY_HEADER = "x-rulith-material"
+PROOF_HEADER = "x-rulith-material-task-proof"
 READ_S = 20.0
 READS_MAX = 16                   # of one Worker at once
 
@@ -76,6 +78,8 @@ async def add(bench: Workbench, instance: Instance, given: Mapping[str, object])
     record = await asyncio.to_thread(keep)
     if is_first and instance.worker.state in (Is.STARTING, Is.ONLINE):
         instance.worker.restart()        # it learns of the store when it starts
+    if is_first:
+        instance.talker.reload()         # and so does the Agent
     bench.feed.put("changed", instance=instance.id, what="materials")
     return {"material": record.public()}
 
@@ -96,6 +100,20 @@ async def attach(instance: Instance, given: Mapping[str, object]) -> dict:
     receipt = await asyncio.to_thread(lambda: submit(store, profile.agent_id, request_id=given["requestId"], session_key=given["sessionKey"],
                                                      handles=given["attachments"], destination=model_destination(profile)))
     return {"submissionReceipt": receipt}
+
+
+async def task_of(instance: Instance, body: dict) -> tuple[dict, dict[str, str]]:
+    """A message as the Agent's service takes it, and the header that goes with its files. The files are attached here, once for each request."""
+    handles, body = body.get("attachments") or [], {name: value for name, value in body.items() if name != "attachments"}
+    if handles == []:
+        return body, {}
+    if "sessionKey" not in body:
+        body["sessionKey"] = f"ctx-{sha256_hex(str(body['requestId']).encode())[:32]}"      # as the service names the conversation of a request
+    given = {"requestId": body["requestId"], "sessionKey": body["sessionKey"], "attachments": handles}
+    receipt = (await attach(instance, given))["submissionReceipt"]
+    store = await asyncio.to_thread(Materials.open, area_of(instance.profile), belonging_of(instance.profile))
+    proof = await asyncio.to_thread(task_proof, store, instance.profile.agent_id, str(body["requestId"]))
+    return {**body, "attachments": receipt["attachments"]}, {PROOF_HEADER: proof}
 
 
 class Deliveries:

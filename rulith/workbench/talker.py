@@ -122,12 +122,16 @@ class Talker:
 
     # what the page asks
 
-    async def ask(self, path: str, body: Mapping[str, object]) -> Response:
-        """What the Agent answers to `POST path`, its refusals in the page's form. Raises Refused agent_not_ready."""
+    def check_ready(self) -> None:
+        """Raises Refused agent_not_ready."""
         if self.role.state is not Is.ONLINE or not self._url:
             raise Refused("agent_not_ready", name=self.profile.name, problem=f"it is {self.role.state.value.replace('_', ' ')}",
                           todo="Press Start Agent; your message is kept.")
-        headers = {KEY_HEADER: self._key, "content-type": "application/json"}
+
+    async def ask(self, path: str, body: Mapping[str, object], more: Mapping[str, str] | None = None) -> Response:
+        """What the Agent answers to `POST path`, its refusals in the page's form. Raises Refused agent_not_ready."""
+        self.check_ready()
+        headers = {KEY_HEADER: self._key, "content-type": "application/json", **(more or {})}
         try:
             answer = await self._client.request("POST", self._url + path, headers, json.dumps(body).encode(), timeout_s=ASK_S)
             said = json.loads(answer.body)
