@@ -46,9 +46,9 @@ export function composer(s, instance, act) {
     turn
       ? button("Stop this turn", () => act.stopTurn(instance.id, turn), { mark: "stop", disabled: turn.state === "stopping" })
       : h("button", { type: "submit", class: "primary", disabled: blocked }, icon("play"), "Send message"),
-    h("label", { class: "add-files" }, h("input", { type: "file", class: "sr", multiple: true, disabled: off,
-      onchange: (event) => { act.addFiles(instance.id, [...event.target.files]); event.target.value = ""; } }), icon("file"), "Add files"),
     h("p", { class: "quiet hint", id: "composer-why" }, why ?? (turn
       ? "The Agent answers. What you send now waits for its turn: Enter sends it."
-      : "Enter sends, Shift and Enter begins a new line. The model proposes; the Board decides.")));
+      : "Enter sends, Shift and Enter begins a new line.")),
+    h("label", { class: "add-files" }, h("input", { type: "file", class: "sr", multiple: true, disabled: off,
+      onchange: (event) => { act.addFiles(instance.id, [...event.target.files]); event.target.value = ""; } }), icon("file"), "Add files"));
 }
