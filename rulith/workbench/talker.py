@@ -133,7 +133,7 @@ class Talker:
         self.check_ready()
         headers = {KEY_HEADER: self._key, "content-type": "application/json", **(more or {})}
         try:
-            answer = await self._client.request("POST", self._url + path, headers, json.dumps(body).encode(), timeout_s=ASK_S)
+            answer = await self._client.request("POST", self._url + path, headers, json.dumps(body, ensure_ascii=False).encode("utf-8", "backslashreplace"), timeout_s=ASK_S)
             said = json.loads(answer.body)
         except (NetFailed, ValueError):
             raise Refused("agent_not_ready", name=self.profile.name, problem="it does not answer",

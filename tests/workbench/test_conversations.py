@@ -35,6 +35,11 @@ def until(condition):
     return found
 
 
+def _bytes(body):
+    """As a browser writes JSON: letters as they are, half a surrogate pair escaped."""
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "backslashreplace")
+
+
 class Desk:
     """`rulith start` of a home, asked as a page asks it."""
 
@@ -48,7 +53,7 @@ class Desk:
         self.id = until(lambda: self.ask("GET", "/api/state")[1]["instances"])[0]["id"]
 
     def ask(self, method, path, body=None):
-        request = urllib.request.Request(self.origin + path, None if body is None else json.dumps(body).encode(), method=method,
+        request = urllib.request.Request(self.origin + path, None if body is None else _bytes(body), method=method,
                                          headers={"content-type": "application/json", "x-rulith-manager": self.token, "origin": self.origin})
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:
@@ -213,3 +218,17 @@ def test_files_go_with_a_message_by_name_once_for_each_request(desk):
         assert again[1]["duplicate"] is True and again[1]["id"] == first[1]["id"]
         other = desk.post("task", {"requestId": "request-0000000002", "text": "read it", "attachments": ["ui_" + "0" * 32]})
         assert other[0] >= 400 and other[1]["errorCode"].startswith("material_")
+
+
+def test_odd_and_large_requests_are_refused_by_name_and_the_longest_message_passes(desk):
+    with TalkModel() as model:
+        desk.start_agent(model)
+        odd = [("task", {"requestId": 5, "text": "x"}), ("task", {"requestId": "request-0000000001", "text": " "}),
+               ("turn/stop", {"sessionKey": 7}), ("turn/stop", {"sessionKey": "s" * 200}), ("conversation/archive", {"sessionKey": "s", "archived": 1})]
+        assert [desk.post(*each)[1]["errorCode"] for each in odd] == ["task_refused"] * 5
+        assert desk.post("task", {"requestId": "request-0000000002", "text": "a", "attachments": "no"})[0] >= 400
+        assert desk.post("task", {"requestId": "request-0000000002", "text": "a", "attachments": {"a": 1}})[0] >= 400
+        assert desk.post("task", {"requestId": "request-0000000002", "text": "\ud800"})[0] == 400
+        assert desk.get("conversation")["turns"] == desk.get("conversation?session=%00%ff")["turns"] == []
+        assert desk.send("\u6f22" * 20_000, "request-0000000003")[0] == 202          # as much as the page's field takes
+        assert len(desk.ended()["text"]) == 8_000 and desk.talk()["state"] == "online"
