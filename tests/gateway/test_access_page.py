@@ -56,6 +56,7 @@ def test_a_person_lets_a_host_in_and_the_browser_goes_back_to_it(play, kit):
             await page.click("text=Let it in")
             query = await asyncio.wait_for(came, 20)
             assert query["state"] == ["back"] and query["code"]
+            await page.wait_for_url(lambda url: url.startswith(callback))
             await page.goto(f"http://127.0.0.1:{world.port}/console/#agents")
             await page.wait_for_selector("summary:text('Give it to a program')")
             await page.click("summary:text('Give it to a program')")
