@@ -188,7 +188,7 @@ def test_the_side_column_is_closed_widened_and_kept(page):
 
 def test_a_model_is_configured_shown_without_its_key_and_refused_by_field(browser, bench):
     with Watched(browser, bench, quiet=False) as page:
-        page.get_by_role("button", name="Configure a model").click()
+        page.locator("#no-model").get_by_role("button", name="Configure a model").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("Endpoint").fill("http://models.example/v1/messages")
         dialog.get_by_label("Model name").fill("some-model")
