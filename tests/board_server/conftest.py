@@ -83,10 +83,14 @@ class Process:
         self._ids = itertools.count(1)
 
     def send(self, method: str, params: dict | None = None, **more) -> int:
-        number = next(self._ids)
-        message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}, **more}
-        self.popen.stdin.write(json.dumps(message).encode() + b"\n")
+        number = self.write(method, params, **more)
         self.popen.stdin.flush()
+        return number
+
+    def write(self, method: str, params: dict | None = None, **more) -> int:
+        """A request that leaves with the next `send`, in the same bytes."""
+        number = next(self._ids)
+        self.popen.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}, **more}).encode() + b"\n")
         return number
 
     def read(self) -> dict:
