@@ -173,6 +173,18 @@ def test_clock_randomness_and_processes_are_called_in_their_rooms():
     assert not wrong, "\n".join(wrong)
 
 
+def test_no_wait_forgets_a_cancellation():
+    """Past bug: `asyncio.wait_for` before Python 3.12 drops one that comes together with the result; `net.link.within` keeps it."""
+    wrong = [
+        f"{shown(path)}:{node.lineno} uses asyncio.wait_for"
+        for path in modules()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Attribute) and node.attr == "wait_for" and isinstance(node.value, ast.Name) and node.value.id == "asyncio"
+        and shown(path) != "rulith/forum/waiting.py"       # its caller ends by itself
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_imports_are_absolute_and_at_the_top():
     """A late import breaks when the archive is replaced under a running role; only the verbs are lazy."""
     wrong = []

@@ -16,6 +16,7 @@ from rulith.adapters.outbound import Outbound
 from rulith.adapters.places import Place
 from rulith.base.errors import Refused
 from rulith.net.client import ClientStream, HttpClient, NetFailed
+from rulith.net.link import within
 from rulith.wire import jsonrpc
 from rulith.wire.jsonrpc import RequestId, Response
 from rulith.wire.mcp_outbound import SESSION_HEADER, STATELESS, headers_of, said, sort_out
@@ -200,7 +201,7 @@ class HttpLink:
         if session is not None:
             headers = {**self._place.headers, **headers_of({}, self.date, session, {})}
             try:
-                await asyncio.wait_for(client.request("DELETE", self._place.url, headers, timeout_s=CLOSE_S), CLOSE_S)
+                await within(CLOSE_S, client.request("DELETE", self._place.url, headers, timeout_s=CLOSE_S))
             except (NetFailed, Refused, asyncio.TimeoutError):
                 pass                             # it was told, or cannot be
         await client.close()

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Protocol, TypeVar
 
 from rulith.base.clock import Clock
+from rulith.net.link import within
 from rulith.wire.jsonrpc import RequestId, Response
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ class Budget:
         """`work`, ended when the time is over. Raises Cut."""
         wait_s = self.left_s() if most_s is None else min(most_s, self.left_s())
         try:
-            return await asyncio.wait_for(work, wait_s)
+            return await within(wait_s, work)
         except asyncio.TimeoutError:
             raise Cut(f"it did not answer within {self._timeout_ms / 1000:g} s" if most_s is None else "it did not answer") from None
 

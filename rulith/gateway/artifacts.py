@@ -22,6 +22,7 @@ from rulith.base.limits import CHUNK_BYTES, DELIVERIES_WAITING_MAX, DELIVERY_S, 
 from rulith.board.artifacts import Artifact
 from rulith.board.operations import CLAIMED, NEEDS_PERSON
 from rulith.gateway.authority import Authority
+from rulith.net.link import within
 from rulith.wire.artifacts import (ABSENT, CLAIM_PATH, DENIED, GRANTED, LOCAL_META, LOCAL_PROTOCOL, PROTOCOL, TRIMMING, base64_bytes, check_chunks,
                                    cut_window, reach)
 
@@ -147,7 +148,7 @@ class ArtifactDesk:
         waiting.append(read)
         self.authority.touched(_topic(artifact.connection_id))
         try:
-            return await asyncio.wait_for(read.brought, DELIVERY_S)
+            return await within(DELIVERY_S, read.brought)
         except asyncio.TimeoutError:
             raise Refused("material_custodian_offline", ref=artifact.ref, seconds=int(DELIVERY_S)) from None
         finally:

@@ -33,6 +33,7 @@ from rulith.board.profiles import Profile
 from rulith.board.registry import Registry
 from rulith.board.shapes import Outcome, Policy
 from rulith.gateway.turns import Turns
+from rulith.net.link import within
 from rulith.rules.engine import Postponed
 
 GATEWAY_CHAIN = "gateway"
@@ -448,7 +449,7 @@ class Authority:
         for topic in topics:
             self._watchers.setdefault(topic, set()).add(watcher)
         try:
-            await asyncio.wait_for(watcher, timeout_s)
+            await within(timeout_s, watcher)
         except asyncio.TimeoutError:
             return False
         finally:

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 
 from rulith.base.clock import Clock, stamp
 from rulith.base.limits import FEED_ROWS_KEPT, FEED_ROWS_MAX, FEED_SIGN_OF_LIFE_S
+from rulith.net.link import within
 
 
 class Journal:
@@ -59,6 +60,6 @@ class Journal:
             if self._closed:
                 return
             try:
-                await asyncio.wait_for(more.wait(), FEED_SIGN_OF_LIFE_S)
+                await within(FEED_SIGN_OF_LIFE_S, more.wait())
             except asyncio.TimeoutError:
                 yield b":\n\n"

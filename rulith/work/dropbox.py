@@ -22,6 +22,7 @@ from rulith.base.clock import Clock, seconds_of, stamp
 from rulith.base.errors import Refused
 from rulith.base.limits import DROPBOX_LOOK_S
 from rulith.disk.dropfolder import DropFolder
+from rulith.net.link import within
 from rulith.wire.dropbox import WORK_NAME, WorkFile, read_work, receipts_name, seal, work_name
 from rulith.wire.manifest import Tool
 from rulith.work.box import BoxCall
@@ -77,7 +78,7 @@ class BoxWorker:
             if once or self._stopping.is_set():
                 return 0
             try:
-                await asyncio.wait_for(self._stopping.wait(), DROPBOX_LOOK_S)
+                await within(DROPBOX_LOOK_S, self._stopping.wait())
             except asyncio.TimeoutError:
                 pass
 

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from rulith.base.clock import Clock, stamp
 from rulith.base.ids import mint_uuid
 from rulith.base.limits import FEED_ROWS_KEPT, FEED_ROWS_MAX, FEED_SIGN_OF_LIFE_S
+from rulith.net.link import within
 
 
 class Feed:
@@ -77,7 +78,7 @@ class Feed:
             if self.closed:
                 return
             try:
-                await asyncio.wait_for(more.wait(), FEED_SIGN_OF_LIFE_S)
+                await within(FEED_SIGN_OF_LIFE_S, more.wait())
             except asyncio.TimeoutError:
                 yield b":\n\n"
 

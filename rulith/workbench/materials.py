@@ -23,6 +23,7 @@ from rulith.base.json_text import read_json
 from rulith.base.limits import MATERIAL_BYTES_MAX
 from rulith.disk.materials import Materials, area_of, belonging_of, is_on_this_machine, model_destination
 from rulith.disk.submissions import submit, task_proof
+from rulith.net.link import within
 from rulith.net.messages import Request
 from rulith.wire.artifacts import base64_bytes, encoding_of
 from rulith.workbench.bench import Workbench
@@ -146,7 +147,7 @@ class Deliveries:
         waiting = self._waiting[read_id] = asyncio.get_running_loop().create_future()
         try:
             child.read_material(id=read_id, ticket=given["ticket"], modelDestination=given["modelDestination"])
-            event = await asyncio.wait_for(waiting, READ_S)
+            event = await within(READ_S, waiting)
         except asyncio.TimeoutError:
             raise Refused("material_custodian_offline", ref=str(given["ref"])[:80], seconds=int(READ_S)) from None
         finally:

@@ -49,3 +49,19 @@ def test_a_removed_agent_leaves_its_connection_without_work(play):
         assert await worker.poll() and await worker.rows() == []
 
     play(story, pollHoldMs=50)
+
+
+def test_a_wait_for_a_change_ends_though_the_change_comes_in_the_same_moment(play):
+    """Past bug: on Python 3.10 and 3.11 the cancellation was lost, and a request went on after its caller had left."""
+
+    async def story(world):
+        authority = world.gateway.authority
+        waiting = asyncio.ensure_future(authority.wait_change(("a topic",), 60.0))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        authority.touched("a topic")
+        waiting.cancel()
+        await asyncio.wait([waiting], timeout=30)
+        assert waiting.cancelled()
+
+    play(story)

@@ -69,6 +69,23 @@ def test_closing_ends_every_reader():
     assert [row["type"] for row in asyncio.run(scene())] == ["hello", "tick"]
 
 
+def test_a_reader_that_is_ended_in_the_moment_of_a_new_row_ends():
+    """Past bug: on Python 3.10 and 3.11 the wait forgot the cancellation, and the stream went on for nobody."""
+    async def scene():
+        feed = filled(0)
+        reading = asyncio.ensure_future(first(feed, 0, 99))
+        await turns(3)
+        feed.put("late")
+        reading.cancel()
+        await turns(9)
+        return reading.cancelled()
+
+    async def turns(count):
+        for _ in range(count):
+            await asyncio.sleep(0)
+    assert asyncio.run(scene())
+
+
 def test_rows_of_one_instance_can_be_picked_out():
     assert {row["instanceId"] for row in filled(6).rows(instance="inst-1")} == {"inst-1"}
 
