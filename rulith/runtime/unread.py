@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from rulith.base.limits import UNREAD_ALL_MAX, UNREAD_ROWS_MAX
 from rulith.runtime.answers import Answer, Kind
-from rulith.runtime.strip import RUNNING, SETTLED, WRITES, Entry, Key, names
+from rulith.runtime.strip import RUNNING, SETTLED, WAITING_FOR_PERSON, WRITES, Entry, Key, names
 from rulith.runtime.unread_rows import (
     ADMITTED, LOST, OPEN, PENDING, PRESENTED, STATES, UNLISTED, Nameless, Row, better, call_label, merged, own_of, spliced, with_answer,
 )
@@ -115,10 +115,13 @@ class UnreadOutcomes:
         self.awaits_reply = False
         self.book.was_relayed(self)
         self._rows = {key: row for key, row in self._rows.items() if row.phase != PRESENTED}
+        for row in self._rows.values():
+            row.told = row.shown
 
     def transcript_lost(self) -> None:
         """What was presented stands nowhere any more."""
         for row in self._rows.values():
+            row.shown = row.told
             if row.phase == PRESENTED:
                 row.phase = PENDING
 
@@ -131,8 +134,9 @@ class UnreadOutcomes:
         return named + [f"{lost.label} (its answer was lost)" for lost in self._nameless]
 
     def left(self) -> list[str]:
-        """What the person is told at the end: everything this model has not replied to."""
-        named = [f"{row.label} ({row.state})" for row in self._rows.values()]
+        """What the person is told at the end: everything this model has not replied to; that a call waits for a person is said once."""
+        named = [f"{row.label} ({row.state})" for row in self._rows.values()
+                 if not (row.phase == OPEN and row.told == row.state and row.state in WAITING_FOR_PERSON)]
         return named + [f"{lost.label} (its answer was lost)" for lost in self._nameless]
 
     def rows(self) -> list[dict]:
@@ -168,7 +172,7 @@ class UnreadOutcomes:
             if row is None or row.phase == PRESENTED:
                 continue
             if not entry.is_settled:
-                row.state, row.restored = entry.state, False
+                row.state, row.shown, row.restored = entry.state, entry.state, False
                 continue
             best = better(row.entry, entry.row)
             if best is entry.row:                # else the richer entry is spliced in, and presented by that
@@ -233,7 +237,7 @@ class UnreadOutcomes:
         elif entry.is_settled:
             self._add(Row(own, entry.state, PRESENTED, with_answer(entry, answer), withheld=entry.is_withheld))
         else:
-            self._add(Row(own, entry.state))
+            self._add(Row(own, entry.state, shown=entry.state))
 
     def _shown_rows(self, which: Callable[[Row], bool]) -> list[Row]:
         return [row for row in self._rows.values() if row.phase == PENDING and not row.restored and which(row)]

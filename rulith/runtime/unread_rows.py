@@ -26,7 +26,10 @@ _GONE = "{labels}: no longer listed; last seen as {state}. What became of it is 
 
 @dataclass
 class Row:
-    """One write of this conversation. `entry` is the strip row that told its outcome, as it came."""
+    """One write of this conversation. `entry` is the strip row that told its outcome, as it came.
+
+    shown, told   the state without an outcome that its model was shown last, and the one that it has replied to
+    """
 
     key: Key
     state: str
@@ -34,6 +37,8 @@ class Row:
     entry: dict | None = None
     restored: bool = False           # from an earlier process: its content is not here
     withheld: bool = False
+    shown: str = ""
+    told: str = ""
 
     @property
     def label(self) -> str:

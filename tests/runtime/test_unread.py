@@ -144,6 +144,27 @@ def test_its_own_answer_is_presented_until_the_model_replies(a):
     assert a.left() == []
 
 
+@pytest.mark.parametrize("state", ["needs_person", "waiting_for_decision"])
+def test_that_a_call_waits_for_a_person_is_not_said_again_at_the_end(a, b, state):
+    """Past bug: `Outcome not read: … (needs_person)` was printed though the model had been shown that and had replied."""
+    a.take(held(row(state, 1)), SHIP, frozenset())
+    assert a.left() == [f"{LABEL} ({state})"]
+    a.transcript_lost()
+    a.replied()
+    assert a.left() == [f"{LABEL} ({state})"]                # what it replied to did not hold it
+    a.take(read(row(state, 1)), {}, frozenset())
+    a.replied()
+    assert a.left() == [] and a.labels() == [f"{LABEL} ({state})"] and len(a.rows()) == 1
+    b.take(read(row("done", 1, **DONE)), {}, frozenset())
+    assert a.left() == [f"{LABEL} (done)"]                   # and this it has not been shown
+
+
+def test_a_call_that_runs_on_is_told_at_the_end_though_its_model_knows(a):
+    a.take(held(row("running", 1)), SHIP, frozenset())
+    a.replied()
+    assert a.left() == [f"{LABEL} (running)"]
+
+
 def test_a_lost_transcript_brings_its_outcomes_back_with_their_content(a):
     a.take(says("ApplyAction", Kind.ACCEPTED, row("done", 1, summary="done"), accepted=True, result={"ok": True}, view={}), SHIP, frozenset())
     a.transcript_lost()
