@@ -25,6 +25,7 @@ class Actor:
     created_at: str
     is_person: bool = False
     supervised: bool = False        # a run that the council started
+    is_watcher: bool = False        # the waiting half of it, which says nothing
 
 
 PERSON = Actor(0, "you", 0, "", is_person=True)      # as they come in; in each project they speak as its own participant

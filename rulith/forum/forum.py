@@ -71,6 +71,8 @@ class Forum:
         act = self._acts.get(name)
         if act is None:
             raise Refused("council_not_found", what="operation", name=repr(name[:60]))
+        if actor.is_watcher and name != "whoami":
+            raise Refused("council_watcher")
         return act(self.present(actor), arguments)
 
     @property
@@ -91,24 +93,24 @@ class Forum:
         key = keys.bearer(header)
         if key.startswith(keys.LIVE):
             found = self.live.find(key)
-            row = self.db.one("SELECT * FROM agent WHERE id = ? AND created_at = ? AND revoked_at IS NULL", *found) if found else None
-            return self.actor(row, supervised=True) if row is not None else None
+            row = self.db.one("SELECT * FROM agent WHERE id = ? AND created_at = ? AND revoked_at IS NULL", *found[:2]) if found else None
+            return self.actor(row, supervised=True, is_watcher=found[2]) if row is not None else None
         key_id = keys.key_id_of(key)
         row = self.db.one("SELECT * FROM agent WHERE key_id = ? AND revoked_at IS NULL", key_id) if key_id else None
         if row is None or row["role"] == PERSON_ROLE or not hmac.compare_digest(row["key_hash"], keys.key_hash(key)):
             return None
         return self.actor(row)
 
-    def mint_live(self, agent_id: int) -> str:
-        """A credential for one run of this agent. Raises Refused council_not_found."""
+    def mint_live(self, agent_id: int, *, is_watcher: bool = False) -> str:
+        """A credential for runs of this agent, or for what waits to start them. Raises Refused: council_not_found, council_revoked."""
         row = self.agent(agent_id)
         if row["revoked_at"]:
             raise Refused("council_revoked")
-        return self.live.mint((row["id"], row["created_at"]), random_bytes(keys.SECRET_BYTES))
+        return self.live.mint((row["id"], row["created_at"], is_watcher), random_bytes(keys.SECRET_BYTES))
 
     @staticmethod
-    def actor(row: Mapping, *, supervised: bool = False) -> Actor:
-        return Actor(row["id"], row["name"], row["project_id"], row["created_at"], row["role"] == PERSON_ROLE, supervised)
+    def actor(row: Mapping, *, supervised: bool = False, is_watcher: bool = False) -> Actor:
+        return Actor(row["id"], row["name"], row["project_id"], row["created_at"], row["role"] == PERSON_ROLE, supervised, is_watcher)
 
     def present(self, actor: Actor) -> Actor:
         """The actor as they are now. Raises Refused council_revoked for one who no longer is."""
@@ -117,7 +119,7 @@ class Forum:
         row = self.db.one("SELECT * FROM agent WHERE id = ? AND created_at = ?", actor.agent_id, actor.created_at)
         if row is None or row["revoked_at"]:
             raise Refused("council_revoked")
-        return self.actor(row, supervised=actor.supervised)
+        return self.actor(row, supervised=actor.supervised, is_watcher=actor.is_watcher)
 
     def person_of(self, project_id: int) -> Actor:
         """The person as a participant of this project."""
@@ -188,6 +190,9 @@ class Forum:
 
     def detail(self, thread_id: int) -> dict:
         return self.reading.detail(thread_id)
+
+    def rows_of(self, actor: Actor, thread_id: int) -> list[dict]:
+        return self.reading.rows_of(actor, thread_id)
 
     def note_access(self, actor: Actor, thread_id: int | None, act: str, path: str, allowed: bool, reason: str) -> None:
         """Write down that a file was read, or why not."""

@@ -10,20 +10,21 @@ from rulith.base.clock import Clock
 from rulith.council.keys import key_hash, live_key_from
 
 IDLE_S = 6 * 3600.0
+Identity = tuple[int, str, bool]      # agent id, its created_at, whether it may only wait
 
 
 class LiveKeys:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known: dict[str, tuple[tuple[int, str], float]] = {}      # digest -> ((agent id, created at), last used)
+        self._known: dict[str, tuple[Identity, float]] = {}             # digest -> (whom it speaks for, last used)
 
-    def mint(self, identity: tuple[int, str], secret: bytes) -> str:
+    def mint(self, identity: Identity, secret: bytes) -> str:
         key = live_key_from(secret)
         self._known[key_hash(key)] = (identity, self._clock.wall_s())
         return key
 
-    def find(self, key: str) -> tuple[int, str] | None:
-        """The identity a credential speaks for, if it is still one."""
+    def find(self, key: str) -> Identity | None:
+        """Whom a credential speaks for, if it still does; that is a use of it."""
         digest, now_s = key_hash(key), self._clock.wall_s()
         found = self._known.get(digest)
         if found is None:
@@ -38,5 +39,5 @@ class LiveKeys:
         self._known.pop(key_hash(key), None)
 
     def drop_agent(self, agent_id: int) -> None:
-        for digest in [digest for digest, ((owner, _), _) in self._known.items() if owner == agent_id]:
+        for digest in [digest for digest, ((owner, *_), _) in self._known.items() if owner == agent_id]:
             del self._known[digest]
