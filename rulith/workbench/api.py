@@ -15,12 +15,14 @@ from collections.abc import Awaitable, Callable
 
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
-from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX, MATERIAL_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
+from rulith.base.limits import COUNCIL_BODY_BYTES_MAX, LOCAL_API_BODY_BYTES_MAX, MATERIAL_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
 from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.workbench import calculation, jobs, materials
 from rulith.workbench.bench import Workbench
 from rulith.workbench.console import PREFIX as CONSOLE
 from rulith.workbench.console import pass_through
+from rulith.workbench.council import API as COUNCIL
+from rulith.workbench.council import OPERATION as COUNCIL_ROLE
 from rulith.workbench.gate import Gate
 from rulith.workbench.instances import Instance
 from rulith.workbench.models import FIELDS as MODEL_FIELDS
@@ -31,7 +33,8 @@ from rulith.workbench.supervision import Is
 STATUS = {"token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
           "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
           "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409,
-          "agent_not_ready": 409, "agent_started": 409, "material_custodian_offline": 503, "material_submission_mismatch": 409}
+          "agent_not_ready": 409, "agent_started": 409, "material_custodian_offline": 503, "material_submission_mismatch": 409,
+          "council_not_ready": 503, "council_unanswered": 502, "council_not_ours": 409}
 NO_STORE = [("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"),
             ("cross-origin-resource-policy", "same-origin")]
 INSTANCE_PATH = re.compile(r"/i/([A-Za-z0-9_-]{1,64})/([a-z/-]{1,32})", re.ASCII)
@@ -88,6 +91,8 @@ class Api:
             self.gate.check_token(request)
             if request.path.startswith("/i/") and request.path.endswith("/materials"):
                 request.body_bytes_max = MATERIAL_BODY_BYTES_MAX
+            elif request.path.startswith(COUNCIL):
+                request.body_bytes_max = COUNCIL_BODY_BYTES_MAX
         except Refused as refusal:
             return refused(refusal)
         return None
@@ -117,6 +122,10 @@ class Api:
             return Response(308, [("location", CONSOLE), *NO_STORE])
         elif path.startswith(CONSOLE) and method in ("GET", "HEAD", "POST"):
             return await pass_through(request, self.bench.client, self.bench.link.url, self.gate.cookie_name)
+        elif path.startswith(COUNCIL) and method == "POST":
+            return await self.bench.council.pass_through(request)
+        elif path == COUNCIL_ROLE and method == "POST":
+            return _ok(self._council_operation(request))
         elif path == "/api/state" and method == "GET":
             return _ok(self.bench.snapshot())
         elif path == "/events" and method == "GET":
@@ -234,6 +243,13 @@ class Api:
         else:
             raise Refused("worker_operation", operation=str(operation)[:40])
         return {"state": "ready" if instance.worker.state is Is.ONLINE else instance.worker.state.value}
+
+    def _council_operation(self, request: Request) -> dict:
+        operation, council = _body(request, ("operation",))["operation"], self.bench.council
+        if operation not in ("start", "stop"):
+            raise Refused("council_operation", operation=str(operation)[:40])
+        (council.start if operation == "start" else council.stop)()
+        return {"council": council.row()}
 
 
 def _ok(result: object) -> Response:

@@ -1,4 +1,4 @@
-"""The workbench of one home: its gateway, its Agents' Workers, the runs asked for on the page.
+"""The workbench of one home: its gateway, its council, its Agents' Workers, the runs asked for on the page.
 
 Starts roles and reads the gateway; decides nothing. Everything a page sees of it comes
 from `snapshot` and from the feed; no secret is in either, save the setup code, which the
@@ -25,6 +25,7 @@ from rulith.disk.profiles import Profile, agent_secrets, device_secrets, list_pr
 from rulith.disk.runfile import read_live, write_runfile
 from rulith.net.client import HttpClient
 from rulith.procs.identity import process_stamp
+from rulith.workbench.council import CouncilRole
 from rulith.workbench.feed import Feed
 from rulith.workbench.gateway_link import GatewayLink
 from rulith.workbench.instances import Instance, board_of
@@ -71,6 +72,7 @@ class Workbench:
         self._tasks: set[asyncio.Task[None]] = set()
         self.gateway = Role("gateway", self._launch_gateway, clock, ready_on=("listening",), on_event=self._gateway_event,
                             on_change=self.changed, refused=SETTINGS_EXIT, patient=True)
+        self.council = CouncilRole(home, self.client, clock, spawn, self.feed, on_change=self.changed, tell=self._council_event)
 
     # --- its life
 
@@ -80,6 +82,8 @@ class Workbench:
         self.record_children()
         self._load_profiles()
         self.spawn_task(self.link.watch(self._gateway_state, self._gateway_silent), "gateway state")
+        self.spawn_task(self.council.watch(), "council events")
+        self.council.begin()
         live = read_live(self.home.gateway_json)
         if live is not None and isinstance(live.get("url"), str):
             self._gateway_found(live["url"])
@@ -87,10 +91,10 @@ class Workbench:
             self._own_gateway()
 
     async def close(self) -> None:
-        """End what this workbench started: Agents first, then Workers, then the gateway."""
+        """End what this workbench started: Agents and the council first, then Workers, then the gateway."""
         self._closing = True
         agents = [each.agent.stop(WORKER_CLOSE_S) for each in self.instances.values() if each.agent is not None]
-        await asyncio.gather(*agents, *(each.talker.role.close(WORKER_CLOSE_S) for each in self.instances.values()))
+        await asyncio.gather(*agents, *(each.talker.role.close(WORKER_CLOSE_S) for each in self.instances.values()), self.council.close(WORKER_CLOSE_S))
         await asyncio.gather(*(each.worker.close(WORKER_CLOSE_S) for each in self.instances.values()))
         await self.gateway.close(GATEWAY_CLOSE_S)
         self.feed.close()
@@ -267,6 +271,13 @@ class Workbench:
             self.changed()
         self.tell("worker", instance_id, event)
 
+    # --- the council
+
+    def _council_event(self, event: Event) -> None:
+        if event.get("type") in ("spawn", "exit"):
+            self.record_children()
+        self.tell("council", None, event)
+
     # --- what pages see
 
     def instance(self, instance_id: str) -> Instance:
@@ -295,7 +306,7 @@ class Workbench:
     def snapshot(self) -> dict[str, object]:
         """Everything at a glance; `sequence` is the feed's row it is true at."""
         return {"serverId": self.feed.server_id, "sequence": self.feed.sequence, "version": VERSION, "home": str(self.home.path),
-                "startedAt": self.started_at, "gateway": self.gateway_row(), "console": {"setupCode": self.setup_code},
+                "startedAt": self.started_at, "gateway": self.gateway_row(), "console": {"setupCode": self.setup_code}, "council": self.council.row(),
                 "instances": [each.row() for each in self.instances.values()]}
 
     def record_children(self) -> None:
@@ -305,7 +316,7 @@ class Workbench:
         write_runfile(self.home.run / "workbench.json", url=self.url, children=children)
 
     def _children(self) -> list[tuple[str, Child]]:
-        found = [("gateway", self.gateway.child)]
+        found = [("gateway", self.gateway.child), ("council", self.council.role.child)]
         for instance in self.instances.values():
             found += [("worker", instance.worker.child), ("agent", instance.agent), ("agent", instance.talker.role.child)]
         return [(name, child) for name, child in found if child is not None]

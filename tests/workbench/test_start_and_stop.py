@@ -64,9 +64,9 @@ class Started:
         except (OSError, ValueError):
             return []
 
-    def all_roles(self):
-        """The gateway's and the Worker's pids, once both run."""
-        return until(lambda: len(self.children()) == 2 and [child["pid"] for child in self.children()])
+    def all_roles(self, count=2):
+        """The gateway's and the Worker's pids, and those of further roles, once all run."""
+        return until(lambda: len(self.children()) == count and [child["pid"] for child in self.children()])
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -107,17 +107,23 @@ def test_a_second_copy_is_refused_naming_the_pid_and_what_to_do(started, home):
 
 
 def test_a_killed_workbench_takes_its_children_along_and_the_next_one_starts(home):
+    council = Home(home).prepare().council
+    council.mkdir()
+    (council / "council.db").touch(0o600)             # this home has used its council
     first = Started(home)
-    pids = first.all_roles()
+    pids = first.all_roles(3)
+    until(lambda: (home / "run" / "council.json").exists())
     first.process.kill()
     first.process.communicate(timeout=WAIT_S)
     until(lambda: not any(is_running(pid) for pid in pids))
     second = Started(home)
     try:
         assert second.address
-        second.all_roles()
+        second.all_roles(3)
+        assert council.joinpath("council.db").stat().st_size
     finally:
         assert second.end()[0] == 0
+    assert not list((home / "run").iterdir())
 
 
 def test_stop_ends_all_that_the_home_started(started, home):
@@ -144,6 +150,41 @@ def test_stop_says_what_still_runs_when_it_does_not_end(tmp_path, monkeypatch, c
     finally:
         deaf.kill()
         deaf.communicate()
+
+
+def test_stop_ends_a_gateway_that_is_still_starting(tmp_path):
+    """Past bug: it said that nothing runs, and the gateway answered a moment later. Here it waits in the middle of its start."""
+    home = Home(tmp_path / "home").prepare()
+    os.mkfifo(home.gateway_settings)
+    gateway = subprocess.Popen(**command("gateway", "--home", str(home.path)), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until(home.gateway_starting_json.exists)
+        assert gateway.poll() is None and not home.gateway_json.exists()
+        stopped = rulith("stop", "--home", str(home.path))
+        assert "Ended everything" in stopped.stdout and gateway.wait(WAIT_S) != 0
+    finally:
+        gateway.kill()
+        gateway.communicate()
+
+
+def test_a_gateway_that_answers_is_not_starting_any_more(tmp_path):
+    home = Home(tmp_path / "home").prepare()
+    gateway = subprocess.Popen(**command("gateway", "--home", str(home.path)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        until(lambda: home.gateway_json.exists() and not home.gateway_starting_json.exists())
+        gateway.send_signal(signal.SIGTERM)
+        gateway.communicate(timeout=WAIT_S)
+        assert not list(home.run.iterdir())
+    finally:
+        gateway.kill()
+        gateway.communicate()
+
+
+def test_a_gateway_that_could_not_open_its_ledger_is_not_starting_any_more(tmp_path):
+    home = Home(tmp_path / "home").prepare()
+    home.gateway_settings.write_text("{")
+    assert rulith("gateway", "--home", str(home.path)).returncode != 0
+    assert not home.gateway_starting_json.exists()
 
 
 def test_stop_leaves_a_process_alone_that_only_has_the_pid(tmp_path):

@@ -50,6 +50,10 @@ CODES: dict[str, tuple[str, str]] = {
     "agent_operation": ("The Agent takes no operation {operation!r}.", "Send start or stop."),
     "worker_not_online": ("The Worker of {name} is {state}.", "Start it in the Worker tab; without it no Tool runs."),
     "worker_operation": ("The Worker takes no operation {operation!r}.", "Send start or stop."),
+    "council_not_ready": ("The council does not answer: {problem}.", "Look at its state on the page, and at logs/council.log in the home; nothing was done."),
+    "council_unanswered": ("The council did not answer {act}; whether it was done is not known.", "Look at the thread or the list before you try again."),
+    "council_not_ours": ("The council was not started by this page.", "End it where it was started, or with `rulith stop`."),
+    "council_operation": ("The council takes no operation {operation!r}.", "Send start or stop."),
     "input_changed": (
         "The input file changed since this page read it.",
         "Look at what it holds now, then decide again; nothing was overwritten.",
