@@ -51,12 +51,14 @@ def _say(text: str) -> None:
 
 
 def _installed(settings: Settings) -> dict[str, Tool]:
-    """Every Tool of this Worker: the built-in ones and the Manifest's. A missing Manifest holds none; a reviewer goes on without a bad one."""
+    """Every Tool of this Worker: the built-in ones and the Manifest's. Where none was named there need be none; a reviewer goes on without a bad one."""
     tools = {tool.id: tool for tool in builtin_tools(settings.workspace_mode, materials=settings.materials is not None)}
     try:
         if settings.tools_file.exists():
             content = read_bounded(settings.tools_file, SETTINGS_BYTES_MAX)
             tools.update(read_manifest(content, str(settings.tools_file)))
+        elif settings.is_tools_file_named:
+            raise Refused("tool_manifest_missing", file=settings.tools_file)
     except Refused as refused:
         if settings.reviewer is None:
             raise

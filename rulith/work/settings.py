@@ -54,6 +54,7 @@ class Settings:
     materials: MaterialsAt | None = None
     reviewer: Reviewer | None = None
     shared_vault_file: Path | None = None
+    is_tools_file_named: bool = False
 
     def territory(self, executables: tuple[str, ...] = ()) -> Territory:
         """The folders around this Worker, with the profile's own workspace when it lies in the home."""
@@ -180,4 +181,5 @@ def read_settings(env: Mapping[str, str], folder: Path) -> Settings:
         connection_id, key, work_url(env, home), tools_file, root, vault_file, mode, _run_timeout_s(env), home,
         tuple(guarded), env.get("RULITH_WORKER_EVENTS", "").strip() == "jsonl", _materials(env, file_at), _reviewer(env),
         file_at("RULITH_ENVIRONMENT_SECRETS_FILE", "") if env.get("RULITH_ENVIRONMENT_SECRETS_FILE", "").strip() else None,
+        bool(env.get("RULITH_TOOLS_FILE", "").strip()),
     )  # fmt: skip

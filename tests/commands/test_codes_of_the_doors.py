@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from rulith import worker
 from rulith.base.clock import SystemClock
 from rulith.base.codes import CODES
 from rulith.base.errors import Refused
@@ -184,6 +185,14 @@ def test_a_worker_without_its_connection_is_worker_setting_missing(tmp_path):
 def test_a_worker_root_that_is_not_there_is_worker_root_missing(tmp_path):
     environ = {"RULITH_CONNECTION": "conn_1", "RULITH_CONNECTION_KEY": "k", "RULITH_HOME": str(tmp_path), "RULITH_WORKER_ROOT": "nowhere"}
     assert code_of(worker_settings, environ, tmp_path) == "worker_root_missing"
+
+
+def test_a_named_manifest_that_is_not_there_is_tool_manifest_missing(tmp_path):
+    """A mistyped name is no wish for built-in Tools alone; where nothing is named, they are what runs."""
+    environ = {"RULITH_CONNECTION": "conn_1", "RULITH_CONNECTION_KEY": "k", "RULITH_HOME": str(tmp_path)}
+    named = worker_settings({**environ, "RULITH_TOOLS_FILE": "mistyped.json"}, tmp_path)
+    assert code_of(worker._installed, named) == "tool_manifest_missing"
+    assert worker._installed(worker_settings(environ, tmp_path))
 
 
 def test_a_python_that_cannot_name_itself_is_python_unknown(monkeypatch):

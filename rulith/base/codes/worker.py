@@ -6,6 +6,8 @@ _LEFT = "The row stays with the gateway; nothing ran."
 CODES: dict[str, tuple[str, str]] = {
     # The Tool Manifest and its descriptors
     "tool_manifest_unreadable": ("The Tool Manifest {file} cannot be used: {problem}.", "Correct the file and start the Worker again."),
+    "tool_manifest_missing": ("RULITH_TOOLS_FILE names {file}, and there is no such file.",
+                              "Correct the setting and start the Worker again; without it and without ./worker-tools.json, only built-in Tools run."),
     "tool_manifest_invalid": ("Tool Manifest, {where}: {problem}.", _MANIFEST),
     "tool_manifest_builtin": ("Tool Manifest, Tool {tool!r}: this id belongs to a built-in Tool.", "Give your Tool an id of its own."),
     "tool_manifest_repeats_id": ("The Tool list names {tool!r} twice.", "List each Tool once."),
