@@ -91,14 +91,22 @@ async def _run(home: Home, addresses: Addresses, settings: Settings, boxes: Mapp
     if running is not None:
         raise Refused("gateway_running", home=home.path, pid=running["pid"], url=running.get("url", "unknown address"))
     gc.set_threshold(*COLLECTOR)
-    gateway = open_gateway(home, SystemClock(), settings, boxes)
+    home.prepare()
+    write_runfile(home.gateway_starting_json)
+    try:
+        gateway = open_gateway(home, SystemClock(), settings, boxes)
+    except BaseException:
+        remove_runfile(home.gateway_starting_json)
+        raise
     ended = expect_end()
     try:
         server, url, elsewhere = await listen(gateway, addresses)
         write_runfile(home.gateway_json, url=url, port=server.port)
+        remove_runfile(home.gateway_starting_json)
         _announce(gateway, url, server.port, elsewhere, settings)
         return await ended
     finally:
+        remove_runfile(home.gateway_starting_json)
         remove_runfile(home.gateway_json)
         await gateway.close()
 

@@ -68,9 +68,9 @@ def running(home: Home) -> list[list[Process]]:
     record = bench or _left_behind(home)
     children = [row for row in (record or {}).get("children", []) if isinstance(row, dict) and is_ours(row)]
     gateways = [row for row in children if row.get("role") == "gateway"]
-    alone = read_live(home.gateway_json)
-    if alone is not None and all(row["pid"] != alone["pid"] for row in gateways):
-        gateways.append({**alone, "role": "gateway"})
+    for alone in (read_live(home.gateway_json), read_live(home.gateway_starting_json)):
+        if alone is not None and all(row["pid"] != alone["pid"] for row in gateways):
+            gateways.append({**alone, "role": "gateway"})
     council = read_live(home.council_json)
     if council is not None and all(row["pid"] != council["pid"] for row in children):
         children.append({**council, "role": "council"})

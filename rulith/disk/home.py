@@ -105,6 +105,11 @@ class Home:
         return self.run / "gateway.json"
 
     @property
+    def gateway_starting_json(self) -> Path:
+        """Where a gateway says who it is until it answers: opening folds the whole ledger."""
+        return self.run / "gateway-starting.json"
+
+    @property
     def council(self) -> Path:
         """The council's folder, made when one is served."""
         return self.path / "council"
