@@ -11,6 +11,8 @@ It decides nothing: what is ready, certified or lacking is the Board's answer.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from rulith.base.limits import DRIVER_STEPS_MAX
 from rulith.runtime.actions import applied
 from rulith.runtime.answers import Answer, Kind, compact
@@ -159,9 +161,9 @@ class BoardDriver:
         locked = next((row for row in blocked if row["reason"] == "law_lock"), None)
         if locked is not None:
             return self._end("refused", REFUSED, f"{locked['action']} is locked by the Board's law.", gaps=shown)
-        needs = ", ".join(row["action"] for row in blocked if row["reason"] == "needs_setup")
+        needs = _needs(row for row in blocked if row["reason"] == "needs_setup")
         if needs:
-            return self._end("stuck", STUCK, f"Its Tool or Source is not set up, or not among what this Agent may see: {needs}.", gaps=shown)
+            return self._end("stuck", STUCK, f"Not set up, or not among what this Agent may see: {needs}. Its owner sets it up in the Console.", gaps=shown)
         if not self._case.drive:
             return self._end("stuck", STUCK, "This Case Type lists no Action that may be applied without a model.")
         lacking = "; ".join(flat(gap.get("text", gap.get("kind", "")), 300) for gap in shown) or "the Board names nothing"
@@ -226,6 +228,14 @@ def _is_certified(view: dict, root: str) -> bool:
     status = view.get("taskStatus")
     row = status.get(root) if isinstance(status, dict) else None
     return isinstance(row, dict) and row.get("certified") is True
+
+
+def _needs(rows: Iterable[dict]) -> str:
+    """What is lacking, in the Board's words, each once with the Actions that lack it."""
+    lacking: dict[str, list[str]] = {}
+    for row in rows:
+        lacking.setdefault(flat(row.get("needs", ""), 200).rstrip("."), []).append(row["action"])
+    return "; ".join(f"{words} (for {', '.join(actions)})" if words else ", ".join(actions) for words, actions in lacking.items())
 
 
 def _inexact_words(gap: dict) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rulith.runtime.driver import BoardDriver
@@ -185,9 +187,20 @@ def test_an_action_locked_by_law_ends_refused(drive):
 
 
 def test_a_missing_source_says_what_is_not_set_up(drive):
+    """Past bug: it said that a Tool or a Source is lacking, and not which."""
+    source, lock = "no Source of type file is bound", "verify_output@1 is locked on no Connection."
+    blocked = {name: {"reason": "needs_setup", "needs": lock if name == "verify_output" else source}
+               for name in ("read_input", "write_output", "verify_output")}
+    result, _ = drive(CalculationBoard(blocked=blocked))
+    assert result.exit == 12 and "Not set up, or not among what this Agent may see: " in result.message
+    assert re.search(r"no Source of type file is bound \(for \S*read_input, \S*write_output\); verify_output@1 is locked on no Connection "
+                     r"\(for \S*verify_output\)\. Its owner", result.message), result.message
+
+
+def test_an_authority_that_does_not_say_what_is_lacking_gets_its_actions_named(drive):
     blocked = {name: {"reason": "needs_setup"} for name in ("read_input", "write_output", "verify_output")}
     result, _ = drive(CalculationBoard(blocked=blocked))
-    assert result.exit == 12 and "not set up, or not among what this Agent may see" in result.message and "read_input" in result.message
+    assert result.exit == 12 and re.search(r"may see: \S*read_input, \S*write_output, \S*verify_output\. Its owner", result.message)
 
 
 def test_an_undelivered_outcome_is_taken_in_and_the_case_asked_for_again(drive, heard):
