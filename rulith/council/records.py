@@ -104,6 +104,7 @@ def record_text(detail: Mapping) -> str:
         head += [("resolved", detail["resolved_at"]), ("resolved_by", quoted(detail["resolved_by_name"] or "")), ("resolved_by_kind", detail["resolved_by_kind"])]
     if detail.get("settled_verdict"):
         head.append(("verdict", detail["settled_verdict"]))
+    head += [(name, quoted(detail[name])) for name in ("case_id", "root", "operation") if detail.get(name)]
     if detail.get("git_ref"):
         head.append(("git_ref", detail["git_ref"]))
     if detail.get("git_dirty"):

@@ -25,6 +25,8 @@ def transcript(detail: Mapping, tag: Tag | None) -> str:
              f"Asked: {', '.join(map(one_line, detail['asked'])) or 'nobody'}"]
     if detail["git_ref"]:
         parts.append(f"At commit {detail['git_ref'][:REF_CHARS]}{' with changes that were not committed' if detail['git_dirty'] else ''}")
+    if detail.get("case_id") or detail.get("operation"):
+        parts.append("About " + ", ".join(f"{name} {one_line(detail[key])}" for name, key in (("Case", "case_id"), ("root", "root"), ("operation", "operation")) if detail.get(key)))
     for claim in detail["claims"]:
         parts.append(f"{one_line(claim['agent_name'])} is working on it since {claim['claimed_at']}{': ' + one_line(claim['note']) if claim['note'] else ''}")
     if tag is not None:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 
 from rulith.base.errors import Refused
+from rulith.council.cases import thread_rows
 from rulith.council.shapes import FILTERS, Actor, Room
 from rulith.council.times import moment
 from rulith.forum.arguments import flag, given, only, text, whole
@@ -21,6 +22,7 @@ SORTS = {
 LIMIT, LIMIT_MAX = 50, 200
 SEARCH, SEARCH_MAX = 20, 100
 EVENTS_MAX = 200
+CLIENT_REF_CHARS_MAX = 200
 
 _SUMMARY = (
     "SELECT t.*, r.name AS room_name, r.project_id, r.response_timeout_secs, a.name AS author_name, p.icon AS author_icon, a.color AS author_color, "
@@ -35,7 +37,7 @@ _TOLD = ("id", "room_id", "room_name", "title", "tag", "status", "author_agent_i
 
 
 class Reading:
-    ACTS = ("list_threads", "get_thread", "list_agents", "list_tags", "list_connections", "search", "events_since", "needs_you", "calibration",
+    ACTS = ("list_threads", "get_thread", "thread_rows", "list_agents", "list_tags", "list_connections", "search", "events_since", "needs_you", "calibration",
             "file_access")
 
     def __init__(self, forum) -> None:
@@ -105,6 +107,26 @@ class Reading:
                 detail["hidden_messages"] = len(detail["messages"]) - len(shown)
                 detail["messages"] = shown
         return detail
+
+    def thread_rows(self, actor: Actor, arguments: Mapping) -> dict:
+        """{rows}: verdicts and state of a thread, or of the one that the actor opened under a `client_ref`; none where there is none."""
+        only(arguments, "thread_id", "client_ref")
+        if arguments.get("client_ref") is None:
+            self.get_thread(actor, {"thread_id": arguments.get("thread_id")})
+            return {"rows": self.rows_of(actor, whole(arguments["thread_id"], "thread_id"))}
+        reference = text(arguments, "client_ref", chars_max=CLIENT_REF_CHARS_MAX)
+        authors = "SELECT id FROM agent WHERE role = 'HUMAN'" if actor.is_person else "SELECT ?2"
+        found = self.db.all(f"SELECT id, room_id FROM thread WHERE client_ref = ?1 AND author_agent_id IN ({authors}) ORDER BY id", *(
+            (reference,) if actor.is_person else (reference, actor.agent_id)))
+        return {"rows": [row for each in found if actor.is_person or self.forum.is_member(each["room_id"], actor.agent_id) for row in self.rows_of(actor, each["id"])]}
+
+    def rows_of(self, actor: Actor, thread_id: int) -> list[dict]:
+        """What of a thread facts are made of: each program's or person's newest verdict, as far as the actor may see it."""
+        verdicts = self.db.all(
+            "SELECT m.agent_id, a.name, m.verdict FROM message m JOIN agent a ON a.id = m.agent_id WHERE m.thread_id = ?1 AND m.verdict IS NOT NULL "
+            "AND m.id = (SELECT max(id) FROM message WHERE thread_id = ?1 AND agent_id = m.agent_id AND verdict IS NOT NULL) ORDER BY m.id", thread_id)
+        return thread_rows(self.forum.thread_row(thread_id), [(each["name"], each["verdict"]) for each in verdicts
+                                                             if not self.is_hidden(actor, thread_id, each["agent_id"])])
 
     def is_hidden(self, actor: Actor, thread_id: int, author_id: int) -> bool:
         """Whether a blind round keeps this author's words from the actor: both were asked, and the actor has not answered."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from rulith.base.canonical import sha256_hex
 from rulith.base.errors import Refused
 from rulith.council import checks
+from rulith.council.cases import case_note
 from rulith.council.mentions import asked_by
 from rulith.council.records import file_name, record_text
 from rulith.council.shapes import OPEN, RESOLVED, Actor, Room, Standing, Thread
@@ -30,7 +31,7 @@ class Threads:
     # --- opening -------------------------------------------------------------------------
 
     def create_thread(self, actor: Actor, arguments: Mapping) -> dict:
-        only(arguments, "room", "title", "body", "tag", "mentions", "include_diff", "context", "blind", "case_id", "root", "operation", "client_ref")
+        only(arguments, "room", "title", "body", "tag", "mentions", "include_diff", "context", "blind", "case_id", "root", "operation", "case", "client_ref")
         room = self.forum.reading_room(actor, arguments.get("room"))
         actor = self.forum.person_of(room.project_id) if actor.is_person else actor
         client_ref = optional(arguments, "client_ref", chars_max=KEY_CHARS_MAX)
@@ -42,14 +43,15 @@ class Threads:
         standing = Standing(self.forum.is_member(room.id, actor.agent_id), True)
         checks.check_open(actor, room, standing, title, tag, tag_key, folder_readable=folder.is_readable())
         asked = self._mentioned(room, actor, arguments.get("mentions"), body)
-        context = self._context(actor, folder, arguments)
+        about = {name: optional(arguments, name, chars_max=KEY_CHARS_MAX) or None for name in ("case_id", "root", "operation")}
+        context = [*self._about(about, arguments.get("case")), *self._context(actor, folder, arguments)]
         ref, dirty = folder.state()
         at = self.forum.at()
         with self.db.change():
             thread_id = self.db.insert(
                 "thread", room_id=room.id, author_agent_id=actor.agent_id, title=title.strip(), body=body, tag=tag.key, status=OPEN, git_ref=ref,
                 git_dirty=int(dirty), blind=int(flag(arguments, "blind", False)), client_ref=client_ref, created_at=at, updated_at=at,
-                **{name: optional(arguments, name, chars_max=KEY_CHARS_MAX) for name in ("case_id", "root", "operation")})
+                **about)
             for item in context:
                 self.db.insert("thread_context", thread_id=thread_id, **item)
             for agent_id in asked:
@@ -58,6 +60,15 @@ class Threads:
             self.db.event("thread.created", at, room=room.id, thread=thread_id, actor=actor.agent_id, title=title.strip(), tag=tag.key)
         self.forum.changed()
         return {"thread_id": thread_id, "opened": True, "asked": self._asked(thread_id)}
+
+    def _about(self, about: Mapping, case: object) -> list[dict]:
+        """The note on the Case that a thread is about, as its opener saw it."""
+        if about["case_id"] is None:
+            if case is not None or about["root"] is not None:
+                raise Refused("council_invalid", problem="case and root are told without case_id")
+            return []
+        note = case_note(about["case_id"], about["root"], about["operation"], case)
+        return [{"kind": "note", "path": None, "start_line": None, "end_line": None, "content": note}]
 
     def _mentioned(self, room: Room, actor: Actor, mentions: object, body: str) -> list[int]:
         members = self.forum.members(room.id)
