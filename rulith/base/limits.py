@@ -31,6 +31,11 @@ POOL_LINKS_MAX = 32              # idle links kept per origin
 REQUEST_TIMEOUT_S = 60.0
 CONNECTIONS_MAX = 4_096          # of one server; more get 503 at once
 PIPELINE_BYTES_MAX = 65_536      # requests that wait while one is answered
+SOCKET_PING_S = 30.0             # between two pings of a WebSocket, from either end
+SOCKET_PINGS_MISSED_MAX = 2      # without an answer; then the other end is gone
+SOCKET_SILENCE_S = 90.0          # without a byte from the other end
+SOCKET_MESSAGE_BYTES_MAX = 65_536     # one message, however it is cut into frames
+SOCKET_TEXTS_MAX = 64            # received and not yet taken; then the other end must wait
 
 # The Board
 BATCH_OPERATIONS_MAX = 500
@@ -143,6 +148,9 @@ REFUSED_ALIKE_MAX = 2            # refusals of the same call for the same reason
 TASK_BODY_BYTES_MAX = 65_536      # one message to `agent --serve`
 STOP_BODY_BYTES_MAX = 4_096
 COUNCIL_BODY_BYTES_MAX = 4 * 2**20  # one act of the council: a thread with what it pins
+COUNCIL_HOLDS_MAX = 64           # polls, streams and sockets that one agent holds open
+COUNCIL_BATCH_MAX = 64           # messages in one array
+COUNCIL_SIGN_S = 15.0            # between signs of life while a call or a stream waits
 TASKS_QUEUED_MAX = 1_000          # of all conversations; one runs at a time
 ATTACHMENTS_MAX = 8               # of one message
 SHOWN_TASK_CHARS_MAX = 8_000      # of a task's text or note in `/runs`; the saved turn holds all of it
@@ -205,3 +213,13 @@ BOARD_TEXT_BYTES_MAX = 24_576        # one answer: about 6,000 tokens
 BOARD_ANSWER_S = 10.0                # a call that takes longer gets signs of life on an event stream
 TASK_LEAVES_MAX = 200                # of one declared task
 PROGRAM_BYTES_MAX = 64 * 2**20        # one program file
+
+# The watcher
+WATCH_WAIT_S_MAX = 3_600             # of one poll, as the council takes it
+WATCH_LIMIT_S_MAX = 86_400.0         # of one run
+WATCH_CEILING_MAX = 10_000           # starts in an hour, as a setting
+WATCH_STARTS_MAX = 10_000            # kept in a file
+WATCH_THREADS_MAX = 50               # told to one run; the others are the next run's
+WATCH_PENDING_MAX = 1_000            # threads that wait for a run
+WATCH_KINDS_MAX = 1_000              # what happened in them
+WATCH_ANSWER_BYTES_MAX = 4 * 2**20   # a hundred events, or whoami

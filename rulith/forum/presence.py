@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rulith.base.clock import Clock
+from rulith.base.errors import Refused
+from rulith.base.limits import COUNCIL_HOLDS_MAX
 from rulith.council.times import told
 
 LISTED_S = 300.0           # an agent without a connection is listed so long after it was heard from
@@ -61,6 +63,12 @@ class Presence:
             del seen.holds[number]
             seen.last_s = self._clock.wall_s()
             self.signal()
+
+    def check_room(self, agent_id: int) -> None:
+        """Raises Refused council_holds for an agent that holds as much as one may."""
+        seen = self._seen.get(agent_id)
+        if seen is not None and len(seen.holds) >= COUNCIL_HOLDS_MAX:
+            raise Refused("council_holds", count=len(seen.holds))
 
     def forget(self, agent_id: int) -> None:
         self._seen.pop(agent_id, None)

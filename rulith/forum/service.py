@@ -2,6 +2,7 @@
 
     /health     `ok`, for anyone of this machine
     /api/       the person's acts, behind the key of this run
+    /mcp        the agents' tools, behind each agent's own key
 
 What was sent to another name, or by a page of another origin, gets 403; an address that is
 not here gets 404, so that no client looks for a way to sign in.
@@ -20,10 +21,12 @@ from rulith.base.clock import Clock
 from rulith.base.errors import Refused
 from rulith.disk.atomic import make_folder
 from rulith.disk.home import Home
-from rulith.forum import api
+from rulith.council import advice
+from rulith.forum import api, mcp
 from rulith.forum.api import PersonApi
 from rulith.forum.files import ProjectFolder
 from rulith.forum.forum import Folder, Forum
+from rulith.forum.mcp_tools import CouncilTools
 from rulith.net.loopback import is_foreign_host, is_foreign_page
 from rulith.net.messages import Request, Response, StreamResponse, text_response
 from rulith.net.server import Server, serve
@@ -56,7 +59,8 @@ class Council:
     def __init__(self, forum: Forum, key: str) -> None:
         self.forum, self.key = forum, key
         self.api = PersonApi(forum, key)
-        self.surfaces: dict[str, Surface] = {"/health": Health(), api.PREFIX: self.api}
+        self.mcp = mcp.CouncilMcp(forum, CouncilTools(forum, lambda: advice.in_touch(None)))
+        self.surfaces: dict[str, Surface] = {"/health": Health(), api.PREFIX: self.api, mcp.PATH: self.mcp}
         self._server: Server | None = None
 
     async def listen(self, ports: tuple[int, ...] = PORTS) -> str:

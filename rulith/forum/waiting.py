@@ -24,13 +24,20 @@ BLIND = ("verdict", "severity", "previous_verdict", "previous_severity")
 
 
 class Subscription:
-    """Wakes on every durable change, and for good when its agent's credentials end."""
+    """Wakes on every durable change, and for good when its agent's credentials end.
+
+    stopped   whoever waits wants no more of it: the wait ends as if its time were up
+    """
 
     def __init__(self, bus: Bus, agent_id: int) -> None:
-        self.agent_id, self.ended = agent_id, False
+        self.agent_id, self.ended, self.stopped = agent_id, False, False
         self._bus, self._moved = bus, asyncio.Event()
 
     def wake(self) -> None:
+        self._moved.set()
+
+    def stop(self) -> None:
+        self.stopped = True
         self._moved.set()
 
     async def changed(self, timeout_s: float | None = None) -> bool:
@@ -81,14 +88,19 @@ class Waiting:
     def __init__(self, forum) -> None:
         self.forum = forum
 
-    async def wait_for_updates(self, actor: Actor, arguments: Mapping, *, is_watcher: bool = False) -> dict:
-        """{next_cursor, events, needs_you, then}; `note` instead of `then` where nothing came. Raises Refused council_revoked."""
+    async def wait_for_updates(self, actor: Actor, arguments: Mapping, *, is_watcher: bool = False,
+                               subscription: Subscription | None = None) -> dict:
+        """{next_cursor, events, needs_you, then}; `note` instead of `then` where nothing came. Raises Refused council_revoked, council_invalid, council_holds.
+
+        subscription   made by the caller, who stops the wait with it
+        """
         only(arguments, "cursor", "timeout_s", "watcher", "catch_up")
         forum, loop = self.forum, asyncio.get_running_loop()
-        watcher = is_watcher or (flag(arguments, "watcher", False) and not actor.supervised)
+        watcher = is_watcher or actor.is_watcher or (flag(arguments, "watcher", False) and not actor.supervised)
+        forum.presence.check_room(actor.agent_id)
         most = SUPERVISED_MAX_S if actor.supervised and not watcher else WAIT_MAX_S
         deadline = loop.time() + min(whole(arguments.get("timeout_s", WAIT_S), "timeout_s", 0, 10**9), most) if arguments.get("timeout_s") != 0 else loop.time() + 1
-        with forum.presence.hold(actor.agent_id, "poll"), forum.bus.subscribe(actor.agent_id) as subscription:
+        with forum.presence.hold(actor.agent_id, "poll"), (subscription or forum.bus.subscribe(actor.agent_id)) as subscription:
             latest = forum.db.latest_seq()
             cursor = whole(arguments["cursor"], "cursor", 0) if arguments.get("cursor") is not None else latest
             clamped = cursor > latest
@@ -101,16 +113,16 @@ class Waiting:
                 if subscription.ended:
                     raise Refused("council_revoked")
                 forum.present(actor)
-                cursor, events = self._scan(actor, cursor)
+                cursor, events = self.scan(actor, cursor)
                 if events:
                     needs = [each for each in moved_threads(events, actor.agent_id) if forum.is_wakeable(actor.agent_id, each)]
                     return {"next_cursor": cursor, "events": events, "needs_you": needs, "then": advice.after(True, actor.supervised, watcher)}
                 left = deadline - loop.time()
-                if left <= 0 or not await subscription.changed(left):
+                if left <= 0 or subscription.stopped or not await subscription.changed(left):
                     note = advice.after(False, actor.supervised, watcher)
                     return {"next_cursor": cursor, "events": [], "needs_you": [], "note": f"{advice.CLAMPED} {note}" if clamped else note}
 
-    def _scan(self, actor: Actor, cursor: int) -> tuple[int, list[dict]]:
+    def scan(self, actor: Actor, cursor: int) -> tuple[int, list[dict]]:
         """The events after the cursor that concern the actor's rooms, and how far they were read."""
         rooms = set(self.forum.rooms_of(actor.agent_id))
         while True:

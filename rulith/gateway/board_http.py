@@ -24,13 +24,13 @@ from rulith.net.messages import Request, Response, StreamResponse
 from rulith.net.server import Server, serve
 from rulith.wire import jsonrpc, mcp_stateless
 from rulith.wire.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
+from rulith.wire.mcp_http import EVENTS, JSON, event, stream_headers, takes
 from rulith.wire.mcp_server import REFUSED_HERE, SESSION_UNKNOWN, Rejected, error_body
 from rulith.wire.mcp_tools import BY_HANDSHAKE, SERVED, Call, Listen, Opened, Send, progress
-from rulith.wire.sse import encode_comment, encode_event
+from rulith.wire.sse import encode_comment
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
-JSON, EVENTS = "application/json", "text/event-stream"
 
 
 class BoardHttp:
@@ -58,7 +58,7 @@ class BoardHttp:
             kind = (request.headers.get("content-type") or "").partition(";")[0].strip().lower()
             if kind != JSON:
                 return _json(415, error_body(None, INVALID_REQUEST, f"Send a body of {JSON}."))
-            if not (_takes(request, JSON) or _takes(request, EVENTS)):
+            if not (takes(request.headers.get("accept"), JSON) or takes(request.headers.get("accept"), EVENTS)):
                 return _json(406, error_body(None, INVALID_REQUEST, f"Accept {JSON} and {EVENTS}."))
         request.body_bytes_max = BOARD_MESSAGE_BYTES_MAX
         return None
@@ -126,41 +126,41 @@ class BoardHttp:
         return await self._call(step, request)
 
     def _whole(self, step: Send, request: Request, rows: list[tuple[str, str]] = []) -> Response:  # noqa: B006  never changed
-        if _takes(request, JSON):
+        if takes(request.headers.get("accept"), JSON):
             return _json(step.status, step.body, rows)
-        return Response(step.status, [*_stream_headers(), *rows], _event(step.body))
+        return Response(step.status, [*stream_headers(), *rows], event(step.body))
 
     async def _call(self, call: Call, request: Request) -> Response | StreamResponse:
         running = asyncio.ensure_future(self._host.call(call))
-        if _takes(request, JSON):
-            patience_s = BOARD_ANSWER_S if _takes(request, EVENTS) else None
+        if takes(request.headers.get("accept"), JSON):
+            patience_s = BOARD_ANSWER_S if takes(request.headers.get("accept"), EVENTS) else None
             if (await asyncio.wait({running}, timeout=patience_s))[0]:
                 return _json(200, self._server.answer(call, running.result()))
-        return StreamResponse(200, _stream_headers(), self._stream(call, running))
+        return StreamResponse(200, stream_headers(), self._stream(call, running))
 
     async def _stream(self, call: Call, running: asyncio.Future) -> AsyncIterator[bytes]:
         """Signs of life while the call runs, then its answer. A client that hangs up stops nothing."""
         step = 0
         while not (await asyncio.wait({running}, timeout=PROGRESS_EVERY_S))[0]:
             step += 1
-            yield _event(progress(call.progress_token, step)) if call.progress_token is not None else encode_comment("computing")
-        yield _event(self._server.answer(call, running.result()))
+            yield event(progress(call.progress_token, step)) if call.progress_token is not None else encode_comment("computing")
+        yield event(self._server.answer(call, running.result()))
 
     def _listen(self, listen: Listen, request: Request) -> Response | StreamResponse:
-        if not _takes(request, EVENTS):
+        if not takes(request.headers.get("accept"), EVENTS):
             return _json(406, error_body(listen.id, INVALID_REQUEST, f"The answer is a stream; accept {EVENTS}."))
         if len(self._listening) >= BOARD_LISTENS_MAX:
             return _json(503, error_body(listen.id, INTERNAL_ERROR, f"At most {BOARD_LISTENS_MAX} streams are kept open."))
-        return StreamResponse(200, _stream_headers(), self._keep(listen))
+        return StreamResponse(200, stream_headers(), self._keep(listen))
 
     async def _keep(self, listen: Listen) -> AsyncIterator[bytes]:
         ended: asyncio.Future = asyncio.get_running_loop().create_future()
         self._listening.add(ended)
         try:
-            yield _event(listen.first)
+            yield event(listen.first)
             while not (await asyncio.wait({ended}, timeout=PROGRESS_EVERY_S * 3))[0]:
                 yield encode_comment("nothing changed")
-            yield _event(listen.last)
+            yield event(listen.last)
         finally:
             self._listening.discard(ended)
 
@@ -174,27 +174,6 @@ class BoardHttp:
         for ended in self._listening:
             if not ended.done():
                 ended.set_result(None)
-
-
-def _takes(request: Request, kind: str) -> bool:
-    """Does the client accept this media type? One that says nothing takes JSON, and no stream."""
-    accept = request.headers.get("accept")
-    if accept is None:
-        return kind == JSON
-    family = kind.partition("/")[0] + "/*"
-    for part in accept.lower().split(","):
-        name, *parameters = [each.strip() for each in part.split(";")]
-        if name in (kind, family) or (name == "*/*" and kind == JSON):
-            return not any(each.replace(" ", "") in ("q=0", "q=0.0") for each in parameters)
-    return False
-
-
-def _stream_headers() -> list[tuple[str, str]]:
-    return [("content-type", EVENTS), ("cache-control", "no-store"), ("x-accel-buffering", "no")]
-
-
-def _event(message: dict) -> bytes:
-    return encode_event(jsonrpc.encode_text(message), event="message")
 
 
 def _json(status: int, body: dict, rows: list[tuple[str, str]] = []) -> Response:  # noqa: B006  never changed

@@ -208,7 +208,7 @@ def test_the_end_of_its_credentials_ends_a_wait_at_once(council, end, supervised
 def test_whoever_subscribes_before_reading_misses_nothing(council):
     """The change falls between the reading and the waiting."""
     ann, bob = council.agent("ann"), council.agent("bob")
-    scan, opened = council.forum.waiting._scan, []
+    scan, opened = council.forum.waiting.scan, []
 
     def late(actor, cursor):
         found = scan(actor, cursor)
@@ -216,7 +216,7 @@ def test_whoever_subscribes_before_reading_misses_nothing(council):
             opened.append(council.opens(bob, body="@ann ?"))
         return found
 
-    council.forum.waiting._scan = late
+    council.forum.waiting.scan = late
     play(lambda: _misses_nothing(council, ann, opened))
 
 

@@ -1,0 +1,173 @@
+"""The tools as their callers hear them: each runs one act of the forum and tells it in text, and in rows where a program reads it.
+
+Promises: every failure is a result that says why, so that a model can stop or mend it.
+
+Source  the council surface, "Tools", "Errors"
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+
+from rulith.base.errors import Refused
+from rulith.council import advice
+from rulith.council.kinds import words_of
+from rulith.council.shapes import Actor
+from rulith.council.tools import NAMES
+from rulith.council.transcript import transcript
+from rulith.forum.arguments import only
+from rulith.forum.forum import Forum
+from rulith.forum.waiting import Subscription
+
+WAIT = "wait_for_updates"
+_ROWS = ("thread_id", "status", "verdict_by", "verdict", "record_digest")
+
+
+class CouncilTools:
+    """in_touch   what whoami says of being woken"""
+
+    def __init__(self, forum: Forum, in_touch: Callable[[], dict]) -> None:
+        self.forum, self.in_touch = forum, in_touch
+        self._tell: dict[str, Callable[[Actor, Mapping], dict]] = {
+            "whoami": self._whoami, "get_thread": self._thread, "claim_thread": self._claim, "reply": self._reply,
+            "edit_reply": self._edit, "read_file": self._file, "list_files": self._files, "git_diff": self._diff, "create_thread": self._create, "update_thread": self._topic, "resolve_thread": self._resolve,
+            "set_thread_status": self._status}
+        for name in ("list_threads", "list_agents", "search"):
+            self._tell[name] = lambda actor, arguments, name=name: self._rows(name, actor, arguments)
+        assert {*self._tell, WAIT} == set(NAMES)
+
+    def call(self, actor: Actor, name: str, arguments: object) -> dict:
+        """The result of any tool but WAIT."""
+        return self._guarded(lambda: self._told(name)(actor, _object(arguments)))
+
+    async def wait(self, actor: Actor, arguments: object, subscription: Subscription) -> dict:
+        try:
+            found = await self.forum.waiting.wait_for_updates(actor, _object(arguments), subscription=subscription)
+        except Refused as refusal:
+            return refused(refusal)
+        except Exception as bug:
+            return _failed(bug)
+        return _json(found, found)
+
+    def _guarded(self, tell: Callable[[], dict]) -> dict:
+        try:
+            return tell()
+        except Refused as refusal:
+            return refused(refusal)
+        except Exception as bug:            # one call's bug ends that call; its change was taken back
+            return _failed(bug)
+
+    def _told(self, name: str) -> Callable[[Actor, Mapping], dict]:
+        found = self._tell.get(name)
+        if found is None:
+            raise Refused("council_not_found", what="tool", name=repr(name[:60]))
+        return found
+
+    # --- reading -------------------------------------------------------------------------
+
+    def _whoami(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments)
+        forum, project = self.forum, self.forum.project(actor.project_id)
+        rooms = [forum.room_row(room_id) for room_id in forum.rooms_of(actor.agent_id)]
+        told = {"agent_id": actor.agent_id, "name": actor.name, "project": project["name"], "project_folder": project["folder_path"],
+                "rooms": [{"room_id": row["id"], "name": row["name"], "purpose": row["purpose"], "paused": bool(row["paused"])} for row in rooms],
+                "tags": [{name: value for name, value in row.items() if name != "color"} for row in forum.run(actor, "list_tags", {})],
+                "staying_in_touch": self.in_touch()}
+        return _json(told, told)
+
+    def _rows(self, name: str, actor: Actor, arguments: Mapping) -> dict:
+        rows = self.forum.run(actor, name, arguments)
+        return _json(rows, {"rows": rows})
+
+    def _thread(self, actor: Actor, arguments: Mapping) -> dict:
+        detail = self.forum.run(actor, "get_thread", arguments)
+        said = [message for message in detail["messages"] if message["verdict"]]
+        about = {"thread_id": detail["id"], "status": detail["status"], "record_digest": detail["record_digest"]}
+        rows = [{**about, "verdict_by": message["author_name"], "verdict": message["verdict"]} for message in said] or [{**about, "verdict_by": None, "verdict": None}]
+        return _text(transcript(detail, self.forum.tag(detail["tag"])), {"rows": [{name: row[name] for name in _ROWS} for row in rows]})
+
+    def _file(self, actor: Actor, arguments: Mapping) -> dict:
+        found = self.forum.run(actor, "read_file", arguments)
+        return _text(f"{found['path']} (lines {found['start_line']}-{found['end_line']} of {found['total_lines']})\n\n{found['text']}")
+
+    def _files(self, actor: Actor, arguments: Mapping) -> dict:
+        found = self.forum.run(actor, "list_files", arguments)
+        more = ["There is more than is told: name a folder in `path`."] if found["more"] else []
+        return _text("\n".join([*found["paths"], *more]) or "There is nothing in this folder.")
+
+    def _diff(self, actor: Actor, arguments: Mapping) -> dict:
+        return _text(self.forum.run(actor, "git_diff", arguments)["diff"] or "There are no changes.")
+
+    # --- acting --------------------------------------------------------------------------
+
+    def _create(self, actor: Actor, arguments: Mapping) -> dict:
+        done = self.forum.run(actor, "create_thread", arguments)
+        asked = f"It asks {', '.join(done['asked'])}." if done["asked"] else "It asks nobody: name somebody with @ in its topic or in a reply."
+        opened = "is open" if done["opened"] else "was there already, by its client_ref"
+        return self._after(done, f"Thread {done['thread_id']} {opened}. {asked}")
+
+    def _reply(self, actor: Actor, arguments: Mapping) -> dict:
+        done = self.forum.run(actor, "reply", arguments)
+        return self._after(done, f"Message {done['message_id']} stands in thread {done['thread_id']}.{_called(done)}")
+
+    def _edit(self, actor: Actor, arguments: Mapping) -> dict:
+        done = self.forum.run(actor, "edit_message", arguments)
+        return self._after(done, f"Message {done['message_id']} was replaced.{_called(done)}{_record(done)}")
+
+    def _topic(self, actor: Actor, arguments: Mapping) -> dict:
+        done = self.forum.run(actor, "update_thread", arguments)
+        return self._after(done, f"The topic of thread {done['thread_id']} was replaced.{_called(done)}{_record(done)}")
+
+    def _claim(self, actor: Actor, arguments: Mapping) -> dict:
+        done = self.forum.run(actor, "claim_thread", arguments)
+        return self._after(done, f"Others see that you are working on thread {done['thread_id']}.")
+
+    def _status(self, actor: Actor, arguments: Mapping) -> dict:
+        done = self.forum.run(actor, "set_thread_status", arguments)
+        return self._after(done, f"Thread {done['thread_id']} is {done['status']} now.")
+
+    def _resolve(self, actor: Actor, arguments: Mapping) -> dict:
+        done = self.forum.run(actor, "resolve_thread", arguments)
+        return self._after(done, f"Thread {done['thread_id']} is {done['status']} now.{_record(done)}")
+
+    def _after(self, done: Mapping, words: str) -> dict:
+        """Prose for the model; the act's own words, with its rows, for a program that called without one."""
+        return _text(words, {"rows": [{"thread_id": done["thread_id"]}], **done})
+
+
+def refused(refusal: Refused) -> dict:
+    return {"content": [{"type": "text", "text": words_of(refusal)}], "isError": True,
+            "structuredContent": {"errorCode": refusal.code, "teaching": refusal.teaching}}
+
+
+def _failed(bug: Exception) -> dict:
+    traceback.print_exception(type(bug), bug, bug.__traceback__, file=sys.stderr)
+    return {"content": [{"type": "text", "text": "The council failed to answer; nothing was changed. Tell its person."}], "isError": True}
+
+
+def _object(arguments: object) -> Mapping:
+    if arguments is not None and not isinstance(arguments, Mapping):
+        raise Refused("council_invalid", problem="arguments is no object")
+    return arguments or {}
+
+
+def _text(text: str, structured: dict | None = None) -> dict:
+    result: dict = {"content": [{"type": "text", "text": text}], "isError": False}
+    return result if structured is None else {**result, "structuredContent": structured}
+
+
+def _json(value: object, structured: dict) -> dict:
+    return _text(json.dumps(value, ensure_ascii=False, separators=(",", ":")), structured)
+
+
+def _called(done: Mapping) -> str:
+    return f" It asks {', '.join(done['called'])} now." if done.get("called") else ""
+
+
+def _record(done: Mapping) -> str:
+    if "record_problem" in done:
+        return f" Its decision record could not be written: {done['record_problem']}"
+    return f" Its decision record is {done['export_path']}." if done.get("export_path") else ""
