@@ -35,8 +35,9 @@ from rulith.net.messages import HeaderRows, Headers, wire_rows
 from rulith.net.proxies import Proxy, proxy_for
 from rulith.net.tls import client_context
 
-__all__ = ["ClientResponse", "ClientStream", "Headers", "HttpClient", "NetFailed"]
+__all__ = ["ClientResponse", "ClientStream", "Headers", "HttpClient", "NetFailed", "UpgradeRefused"]
 
+UPGRADE_REFUSED_BYTES_MAX = 65_536
 DEFAULT_PORTS = {"http": 80, "https": 443}
 SAFE_METHODS = ("GET", "HEAD")          # sending one twice has no effect, RFC 9110 §9.2.1
 
@@ -55,6 +56,14 @@ class NetFailed(Exception):
         self.cause = cause
         self.detail = detail
         self.sent = sent
+
+
+class UpgradeRefused(Exception):
+    """A server answered, and not by changing the protocol."""
+
+    def __init__(self, answer: ClientResponse) -> None:
+        super().__init__(f"the server answered HTTP {answer.status}")
+        self.answer = answer
 
 
 @dataclass(frozen=True)
@@ -177,6 +186,26 @@ class HttpClient:
             yield ClientStream(exchange, idle_s)
         finally:
             exchange.finish()
+
+    async def upgrade(self, url: str, headers: HeaderRows, *, timeout_s: float = REQUEST_TIMEOUT_S) -> tuple[Link, Headers, bytes]:
+        """Ask with GET for another protocol: the link, the answer's fields, and the bytes behind them.
+
+        The link is the caller's from then on. Raises NetFailed, UpgradeRefused, and Refused like `request`.
+        """
+        origin, target = self._place(url)
+        head = _head_rows(origin, "GET", headers, b"")
+        channel = await self._open(origin, min(CONNECT_TIMEOUT_S, timeout_s))
+        exchange = _Exchange(self, origin, channel)
+        exchange.arm(timeout_s)
+        try:
+            await exchange.send("GET", target, head, b"")
+            if await exchange.receive_switch():
+                exchange.disarm()
+                return channel.link, exchange.headers, channel.http.trailing_data[0]
+            raise UpgradeRefused(ClientResponse(exchange.status, exchange.headers, await exchange.rest(UPGRADE_REFUSED_BYTES_MAX)))
+        except BaseException:
+            exchange.finish()
+            raise
 
     async def close(self) -> None:
         """Close every kept link. Exchanges under way end with their own links."""
@@ -365,6 +394,24 @@ class _Exchange:
         if cause == "not_http":
             return NetFailed("not_http", f"{where} answered with something that is not HTTP/1.1", sent=self.sent)
         return NetFailed(cause, f"{where}: {detail}", sent=self.sent)
+
+    async def receive_switch(self) -> bool:
+        """Read the head; whether it changes the protocol."""
+        while True:
+            event = await self._event()
+            if type(event) in (h11.Response, h11.InformationalResponse):
+                self.status, self.headers = event.status_code, Headers(list(event.headers))
+                if type(event) is h11.Response or event.status_code == 101:
+                    return event.status_code == 101
+            else:
+                raise self._failed("closed", "")
+
+    async def rest(self, bytes_max: int) -> bytes:
+        """What is left of the body, or its beginning."""
+        found = b""
+        while len(found) < bytes_max and (data := await self.next_data()) is not None:
+            found += data
+        return found[:bytes_max]
 
     async def receive_head(self) -> None:
         while True:

@@ -36,6 +36,7 @@ from rulith.net.messages import (
     Request,
     Response,
     StreamResponse,
+    Upgrade,
     reason_of,
     text_response,
     wire_rows,
@@ -124,6 +125,7 @@ class Connection(asyncio.Protocol, Presence):
         self.last = False                        # its answer said that the connection closes
         self.waiting = bytearray()               # what came while a handler ran
         self.streaming = False
+        self.upgraded = False                    # another protocol has the bytes
         self.gone = False                        # the client has closed its side
         self.discarding = False                  # answered and half closed; what comes is not looked at
         self._gone_waiters: list[asyncio.Future[None]] = []
@@ -325,12 +327,17 @@ class Connection(asyncio.Protocol, Presence):
                 response = _failed_to_answer()
             if type(response) is StreamResponse:
                 await self._send_stream(request, response)
+            elif type(response) is Upgrade:
+                await self._upgrade(request, response)
             else:
                 self._send(request, response)
                 if self._writable is not None:
                     await self._drain()
         except asyncio.CancelledError:
-            self.transport.abort()
+            if self.upgraded:
+                self.transport.close()            # its last words still flow out
+            else:
+                self.transport.abort()
             raise
         finally:
             self.busy = False
@@ -411,6 +418,28 @@ class Connection(asyncio.Protocol, Presence):
                 await close()
             if self.gone:
                 self.transport.abort()
+
+    async def _upgrade(self, request: Request, response: Upgrade) -> None:
+        """Hand the connection over, for good."""
+        http = self.http
+        if self.fast or http.their_state is not h11.MIGHT_SWITCH_PROTOCOL or http.their_http_version != b"1.1" or self.shared.closing:
+            self._send(request, text_response(426, "This address speaks another protocol than HTTP.\n", [("upgrade", "websocket")]))
+            return
+        if self.gone or self.transport.is_closing():
+            self.transport.abort()
+            return
+        rows = [*wire_rows(response.headers), (b"date", self.shared.date())]
+        self._write(http.send(h11.InformationalResponse(status_code=101, headers=rows, reason=reason_of(101))))
+        data = http.trailing_data[0] + bytes(self.waiting)
+        self.waiting.clear()
+        self.transport.resume_reading()
+        self.upgraded = True
+        try:
+            await response.run(self.transport, data, self.connection_lost)
+        except Exception as bug:                  # as with a handler: one connection's bug ends that one
+            self.shared.on_bug(bug)
+        if not self.transport.is_closing():
+            self.transport.abort()
 
     async def _drain(self) -> None:
         """Wait until the client has read enough; a client that reads nothing is cut off."""

@@ -168,7 +168,22 @@ class StreamResponse:
         return f"StreamResponse({self.status})"
 
 
-Handler = Callable[[Request], Awaitable[Union[Response, StreamResponse]]]
+class Upgrade:
+    """An answer that ends HTTP on its connection: 101, and from then on the bytes are `run`'s.
+
+    run   run(transport, data, lost): set a protocol of its own, which is given `data` first and tells `lost`
+          its `connection_lost`; the connection is over when it returns. A cancellation is the server's end.
+    A request that asked for no other protocol gets 426 instead.
+    """
+
+    __slots__ = ("headers", "run")
+
+    def __init__(self, headers: HeaderRows, run: Callable[[asyncio.Transport, bytes, Callable], Awaitable[None]]) -> None:
+        self.headers = headers
+        self.run = run
+
+
+Handler = Callable[[Request], Awaitable[Union[Response, StreamResponse, Upgrade]]]
 HeadCheck = Callable[[Request], Union[Response, None]]
 
 
