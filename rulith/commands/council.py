@@ -20,6 +20,7 @@ from rulith.base.ids import mint_token
 from rulith.disk.home import Home, find_home
 from rulith.disk.runfile import remove_runfile, write_runfile
 from rulith.forum.service import PORTS, open_council
+from rulith.forum.staying import watcher_argv
 from rulith.procs.child import Settings, emit, expect_end, read_settings
 
 EXIT_REFUSED, EXIT_USAGE, EXIT_FILE = 1, 2, 4
@@ -56,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _serve(home: Home, ports: tuple[int, ...], settings: Settings) -> int:
-    council = open_council(home, SystemClock(), mint_token("rvp_"))
+    council = open_council(home, SystemClock(), mint_token("rvp_"), watcher=watcher_argv())
     ended = expect_end()
     try:
         url = await council.listen(ports)

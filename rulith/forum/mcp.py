@@ -22,7 +22,7 @@ from rulith.council.shapes import Actor
 from rulith.forum.forum import Forum
 from rulith.forum.mcp_methods import Methods
 from rulith.forum.mcp_streams import SIGN, Listening, both_notices, moving
-from rulith.forum.mcp_tools import WAIT, CouncilTools
+from rulith.forum.mcp_tools import SLOW, CouncilTools
 from rulith.forum.waiting import Subscription
 from rulith.net.messages import Request, Response, StreamResponse
 from rulith.wire import jsonrpc, mcp_stateless
@@ -47,7 +47,7 @@ class CouncilMcp:
     def head_check(self, request: Request) -> Response | None:
         """401 without a key that is one, then 405."""
         if self._actor(request) is None:
-            return _unknown_key()
+            return unknown_key()
         if request.method not in METHODS:
             return _json(405, error_body(None, REFUSED_HERE, f"{', '.join(METHODS)} are served here."), [("allow", ", ".join(METHODS))])
         request.body_bytes_max = COUNCIL_BODY_BYTES_MAX
@@ -61,7 +61,7 @@ class CouncilMcp:
     async def handle(self, request: Request) -> Response | StreamResponse:
         actor = self._actor(request)
         if actor is None:                   # the key ended while the body came in
-            return _unknown_key()
+            return unknown_key()
         if request.method == "DELETE":
             return Response(204)            # no session is kept, so there is none to end
         if request.method == "GET":
@@ -99,9 +99,9 @@ class CouncilMcp:
             return self._listen(request, message)
         signs = message.method == "tools/call" and takes(request.headers.get("accept"), EVENTS)
         token = progress_token(message.params) if signs else None
-        if not _waits(message):
+        if not _is_slow(message):
             return self._whole(request, result_body(message.id, self.methods.result(actor, message, stateless)), as_stream=token is not None)
-        task = self._wait(actor, request, message, stateless)
+        task = self._slow(actor, request, message, stateless)
         if token is None and takes(request.headers.get("accept"), JSON):
             answer = await _outcome(task)
             return self._whole(request, answer) if answer is not None else Response(202)
@@ -118,8 +118,8 @@ class CouncilMcp:
                 self._heard(request, message)
             elif isinstance(message, dict):
                 answers.append(message)
-            elif _waits(message):
-                answers.append(self._wait(actor, request, message, False))
+            elif _is_slow(message):
+                answers.append(self._slow(actor, request, message, False))
             else:
                 try:
                     answers.append(result_body(message.id, self.methods.result(actor, message, False)))
@@ -143,15 +143,15 @@ class CouncilMcp:
 
     # --- waiting -------------------------------------------------------------------------
 
-    def _wait(self, actor: Actor, request: Request, message: jsonrpc.Request, stateless: bool) -> asyncio.Task:
-        """The wait as a task that gives its answer; it ends with its client."""
+    def _slow(self, actor: Actor, request: Request, message: jsonrpc.Request, stateless: bool) -> asyncio.Task:
+        """A slow tool as a task that gives its answer; it ends with its client."""
         subscription = self.forum.bus.subscribe(actor.agent_id)
         key = (_key_digest(request), call_key(message.id))
 
         async def run() -> dict:
             if self._actor(request) is None:
                 subscription.ended = True       # between the check and here
-            found = await self.tools.wait(actor, message.params.get("arguments"), subscription)
+            found = await self.tools.slow(actor, message.params["name"], message.params.get("arguments"), subscription)
             return result_body(message.id, self.methods.dressed("tools/call", found, stateless))
 
         def done(ended: asyncio.Task) -> None:
@@ -198,8 +198,8 @@ async def _signs(task: asyncio.Task, token: str | int | None) -> AsyncIterator[b
         task.cancel()
 
 
-def _waits(message: jsonrpc.Request) -> bool:
-    return message.method == "tools/call" and message.params.get("name") == WAIT
+def _is_slow(message: jsonrpc.Request) -> bool:
+    return message.method == "tools/call" and message.params.get("name") in SLOW
 
 
 def _read(sent: object) -> jsonrpc.Message | dict:
@@ -214,7 +214,8 @@ def _key_digest(request: Request) -> str:
     return keys.key_hash(keys.bearer(request.headers.get("authorization")))
 
 
-def _unknown_key() -> Response:
+def unknown_key() -> Response:
+    """What answers a request that brings no key of an agent."""
     message = "This key is missing, unknown or revoked. Stop; your person can give you another."
     return _json(401, error_body(None, SESSION_UNKNOWN, message), [("www-authenticate", CHALLENGE)])
 

@@ -13,39 +13,42 @@ import traceback
 from collections.abc import Callable, Mapping
 
 from rulith.base.errors import Refused
-from rulith.council import advice
 from rulith.council.kinds import words_of
 from rulith.council.shapes import Actor
 from rulith.council.tools import NAMES
 from rulith.council.transcript import transcript
 from rulith.forum.arguments import only
 from rulith.forum.forum import Forum
+from rulith.forum.staying import Staying
 from rulith.forum.waiting import Subscription
 
 WAIT = "wait_for_updates"
-_ROWS = ("thread_id", "status", "verdict_by", "verdict", "record_digest")
+SLOW = (WAIT, "whoami")
 
 
 class CouncilTools:
-    """in_touch   what whoami says of being woken"""
-
-    def __init__(self, forum: Forum, in_touch: Callable[[], dict]) -> None:
-        self.forum, self.in_touch = forum, in_touch
+    def __init__(self, forum: Forum, staying: Staying) -> None:
+        self.forum, self._staying = forum, staying
         self._tell: dict[str, Callable[[Actor, Mapping], dict]] = {
-            "whoami": self._whoami, "get_thread": self._thread, "claim_thread": self._claim, "reply": self._reply,
+            "get_thread": self._thread, "claim_thread": self._claim, "reply": self._reply,
             "edit_reply": self._edit, "read_file": self._file, "list_files": self._files, "git_diff": self._diff, "create_thread": self._create, "update_thread": self._topic, "resolve_thread": self._resolve,
             "set_thread_status": self._status}
         for name in ("list_threads", "list_agents", "search"):
             self._tell[name] = lambda actor, arguments, name=name: self._rows(name, actor, arguments)
-        assert {*self._tell, WAIT} == set(NAMES)
+        assert {*self._tell, *SLOW} == set(NAMES)
 
     def call(self, actor: Actor, name: str, arguments: object) -> dict:
-        """The result of any tool but WAIT."""
+        """The result of any tool that is not SLOW."""
         return self._guarded(lambda: self._told(name)(actor, _object(arguments)))
 
-    async def wait(self, actor: Actor, arguments: object, subscription: Subscription) -> dict:
+    async def slow(self, actor: Actor, name: str, arguments: object, subscription: Subscription) -> dict:
+        """The result of a tool that others are answered during; `subscription` ends a wait."""
         try:
-            found = await self.forum.waiting.wait_for_updates(actor, _object(arguments), subscription=subscription)
+            if name == WAIT:
+                found = await self.forum.waiting.wait_for_updates(actor, _object(arguments), subscription=subscription)
+            else:
+                only(_object(arguments))
+                found = self._whoami(actor, await self._staying.in_touch())
         except Refused as refusal:
             return refused(refusal)
         except Exception as bug:
@@ -68,15 +71,13 @@ class CouncilTools:
 
     # --- reading -------------------------------------------------------------------------
 
-    def _whoami(self, actor: Actor, arguments: Mapping) -> dict:
-        only(arguments)
-        forum, project = self.forum, self.forum.project(actor.project_id)
-        rooms = [forum.room_row(room_id) for room_id in forum.rooms_of(actor.agent_id)]
-        told = {"agent_id": actor.agent_id, "name": actor.name, "project": project["name"], "project_folder": project["folder_path"],
+    def _whoami(self, actor: Actor, in_touch: dict) -> dict:
+        actor = self.forum.present(actor)
+        project, rooms = self.forum.project(actor.project_id), [self.forum.room_row(room_id) for room_id in self.forum.rooms_of(actor.agent_id)]
+        return {"agent_id": actor.agent_id, "name": actor.name, "project": project["name"], "project_folder": project["folder_path"],
                 "rooms": [{"room_id": row["id"], "name": row["name"], "purpose": row["purpose"], "paused": bool(row["paused"])} for row in rooms],
-                "tags": [{name: value for name, value in row.items() if name != "color"} for row in forum.run(actor, "list_tags", {})],
-                "staying_in_touch": self.in_touch()}
-        return _json(told, told)
+                "tags": [{name: value for name, value in row.items() if name != "color"} for row in self.forum.run(actor, "list_tags", {})],
+                "staying_in_touch": in_touch}
 
     def _rows(self, name: str, actor: Actor, arguments: Mapping) -> dict:
         rows = self.forum.run(actor, name, arguments)
@@ -84,10 +85,7 @@ class CouncilTools:
 
     def _thread(self, actor: Actor, arguments: Mapping) -> dict:
         detail = self.forum.run(actor, "get_thread", arguments)
-        said = [message for message in detail["messages"] if message["verdict"]]
-        about = {"thread_id": detail["id"], "status": detail["status"], "record_digest": detail["record_digest"]}
-        rows = [{**about, "verdict_by": message["author_name"], "verdict": message["verdict"]} for message in said] or [{**about, "verdict_by": None, "verdict": None}]
-        return _text(transcript(detail, self.forum.tag(detail["tag"])), {"rows": [{name: row[name] for name in _ROWS} for row in rows]})
+        return _text(transcript(detail, self.forum.tag(detail["tag"])), self.forum.run(actor, "thread_rows", arguments))
 
     def _file(self, actor: Actor, arguments: Mapping) -> dict:
         found = self.forum.run(actor, "read_file", arguments)
@@ -107,35 +105,35 @@ class CouncilTools:
         done = self.forum.run(actor, "create_thread", arguments)
         asked = f"It asks {', '.join(done['asked'])}." if done["asked"] else "It asks nobody: name somebody with @ in its topic or in a reply."
         opened = "is open" if done["opened"] else "was there already, by its client_ref"
-        return self._after(done, f"Thread {done['thread_id']} {opened}. {asked}")
+        return self._after(actor, done, f"Thread {done['thread_id']} {opened}. {asked}")
 
     def _reply(self, actor: Actor, arguments: Mapping) -> dict:
         done = self.forum.run(actor, "reply", arguments)
-        return self._after(done, f"Message {done['message_id']} stands in thread {done['thread_id']}.{_called(done)}")
+        return self._after(actor, done, f"Message {done['message_id']} stands in thread {done['thread_id']}.{_called(done)}")
 
     def _edit(self, actor: Actor, arguments: Mapping) -> dict:
         done = self.forum.run(actor, "edit_message", arguments)
-        return self._after(done, f"Message {done['message_id']} was replaced.{_called(done)}{_record(done)}")
+        return self._after(actor, done, f"Message {done['message_id']} was replaced.{_called(done)}{_record(done)}")
 
     def _topic(self, actor: Actor, arguments: Mapping) -> dict:
         done = self.forum.run(actor, "update_thread", arguments)
-        return self._after(done, f"The topic of thread {done['thread_id']} was replaced.{_called(done)}{_record(done)}")
+        return self._after(actor, done, f"The topic of thread {done['thread_id']} was replaced.{_called(done)}{_record(done)}")
 
     def _claim(self, actor: Actor, arguments: Mapping) -> dict:
         done = self.forum.run(actor, "claim_thread", arguments)
-        return self._after(done, f"Others see that you are working on thread {done['thread_id']}.")
+        return self._after(actor, done, f"Others see that you are working on thread {done['thread_id']}.")
 
     def _status(self, actor: Actor, arguments: Mapping) -> dict:
         done = self.forum.run(actor, "set_thread_status", arguments)
-        return self._after(done, f"Thread {done['thread_id']} is {done['status']} now.")
+        return self._after(actor, done, f"Thread {done['thread_id']} is {done['status']} now.")
 
     def _resolve(self, actor: Actor, arguments: Mapping) -> dict:
         done = self.forum.run(actor, "resolve_thread", arguments)
-        return self._after(done, f"Thread {done['thread_id']} is {done['status']} now.{_record(done)}")
+        return self._after(actor, done, f"Thread {done['thread_id']} is {done['status']} now.{_record(done)}")
 
-    def _after(self, done: Mapping, words: str) -> dict:
-        """Prose for the model; the act's own words, with its rows, for a program that called without one."""
-        return _text(words, {"rows": [{"thread_id": done["thread_id"]}], **done})
+    def _after(self, actor: Actor, done: Mapping, words: str) -> dict:
+        """Prose for the model; what came of the act, and the thread's rows, for a program that called without one."""
+        return _text(words, {**self.forum.run(actor, "thread_rows", {"thread_id": done["thread_id"]}), **done})
 
 
 def refused(refusal: Refused) -> dict:

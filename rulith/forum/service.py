@@ -13,7 +13,7 @@ Source  the council surface, "Parts and surfaces", "HTTP and MCP transport"
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -21,12 +21,12 @@ from rulith.base.clock import Clock
 from rulith.base.errors import Refused
 from rulith.disk.atomic import make_folder
 from rulith.disk.home import Home
-from rulith.council import advice
 from rulith.forum import api, mcp
 from rulith.forum.api import PersonApi
 from rulith.forum.files import ProjectFolder
 from rulith.forum.forum import Folder, Forum
 from rulith.forum.mcp_tools import CouncilTools
+from rulith.forum.staying import Staying
 from rulith.net.loopback import is_foreign_host, is_foreign_page
 from rulith.net.messages import Request, Response, StreamResponse, text_response
 from rulith.net.server import Server, serve
@@ -54,12 +54,13 @@ class Council:
     """All of it, over one forum.
 
     surfaces   path -> what answers there; a path with a final / answers for everything below it
+    watcher    its command line, which agents are told; None where there is none
     """
 
-    def __init__(self, forum: Forum, key: str) -> None:
+    def __init__(self, forum: Forum, key: str, watcher: Sequence[str] | None = None) -> None:
         self.forum, self.key = forum, key
         self.api = PersonApi(forum, key)
-        self.mcp = mcp.CouncilMcp(forum, CouncilTools(forum, lambda: advice.in_touch(None)))
+        self.mcp = mcp.CouncilMcp(forum, CouncilTools(forum, Staying(watcher)))
         self.surfaces: dict[str, Surface] = {"/health": Health(), api.PREFIX: self.api, mcp.PATH: self.mcp}
         self._server: Server | None = None
 
@@ -105,13 +106,14 @@ class Council:
         self.forum.db.close()
 
 
-def open_council(home: Home, clock: Clock, key: str, *, folder: Callable[[str], Folder] = ProjectFolder) -> Council:
+def open_council(home: Home, clock: Clock, key: str, *, folder: Callable[[str], Folder] = ProjectFolder,
+                 watcher: Sequence[str] | None = None) -> Council:
     """Open the home's council, made where there is none. Raises Refused: home_unusable, council_in_use, council_damaged, council_newer, store_…"""
     home.prepare()
     make_folder(home.council)
     db = CouncilDb.open(home.council / "council.db", clock)
     try:
-        return Council(Forum(db, clock, folder=lambda path: _apart(folder(path), home.path)), key)
+        return Council(Forum(db, clock, folder=lambda path: _apart(folder(path), home.path)), key, watcher)
     except BaseException:
         db.close()
         raise

@@ -8,9 +8,12 @@ Units   *_s seconds, *_bytes_max bytes
 
 from __future__ import annotations
 
+import shlex
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from rulith.base.errors import Refused
@@ -18,6 +21,9 @@ from rulith.procs import orphans
 from rulith.procs.trees import OWN_GROUP, kill_group, kill_tree
 
 
+# Set where the caller's own thread may become unwanted: its command then ends as if its time were up.
+ENDED_EARLY: ContextVar[threading.Event | None] = ContextVar("ended early", default=None)
+LOOK_S = 0.05
 PIPES_S = 1.0          # how long what it left behind may hold the pipe open after it was killed too
 
 
@@ -52,7 +58,7 @@ def answer_of(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout_
     reader = threading.Thread(target=read, name="short", daemon=True)
     try:
         reader.start()
-        reader.join(timeout_s)
+        _join(reader, timeout_s)
         timed_out = reader.is_alive()
         if not timed_out and not is_cut.is_set():
             try:
@@ -70,3 +76,20 @@ def answer_of(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout_
             child.stdout.close()
     was_ended = timed_out or is_cut.is_set()
     return Answer(None if was_ended else child.returncode, bytes(found[:stdout_bytes_max]), is_cut.is_set(), timed_out)
+
+
+def shell_line(argv: Sequence[str]) -> str:
+    """A command as one writes it in a shell of this machine."""
+    return subprocess.list2cmdline(argv) if sys.platform == "win32" else shlex.join(argv)
+
+
+def _join(reader: threading.Thread, timeout_s: float) -> None:
+    """Wait for the reader's end, the time's, or until nobody wants it."""
+    unwanted = ENDED_EARLY.get()
+    if unwanted is None:
+        reader.join(timeout_s)
+        return
+    for _ in range(max(int(timeout_s / LOOK_S), 1)):
+        reader.join(LOOK_S)
+        if not reader.is_alive() or unwanted.is_set():
+            return
