@@ -411,6 +411,12 @@ def _actions_within(rows: list[dict], bytes_max: int | None) -> list[dict]:
     return full + _within(names, bytes_max, NAMES_SHARE)
 
 
+def case_title(state: BoardState, case: Case) -> dict:
+    """Its Case Type's title, for people; nothing where no installed Capability has that type any more."""
+    known = state.case_types.get(case.type)
+    return {"title": known.title} if known is not None else {}
+
+
 def case_about(case: Case) -> dict:
     """A Case as lists and receipts tell it: the directory row and when, why and how it opened and closed."""
     return {**case.row(), **({"deadline": case.deadline} if case.deadline else {}), "openedAt": case.opened_at, "closedAt": case.closed_at or None, "certified": case.certified,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from rulith.base.errors import Refused
 from rulith.board.state import CLOSED as CASE_CLOSED, Case
-from rulith.board.views import case_about
+from rulith.board.views import case_about, case_title
 from rulith.gateway.authority import AgentState
 from rulith.gateway.case_acts import NEXT, CaseActs
 from rulith.gateway.local_api import LocalApi, operation_row
@@ -70,7 +70,7 @@ class ConsoleCases:
                 kinds = (CLOSED,) if case.status == CASE_CLOSED else (LIVE, HELD) if case.holds else (LIVE,)
                 for kind in kinds:
                     counts[kind] += 1
-                if show in kinds and len(mine) <= limit and (not before or _place(case) < before) and (not text or text in _words(case, name)):
+                if show in kinds and len(mine) <= limit and (not before or _place(case) < before) and (not text or text in _words(state, case, name)):
                     mine.append((agent_id, state, case))
             found += mine
         found.sort(key=lambda row: _place(row[2]), reverse=True)
@@ -79,7 +79,7 @@ class ConsoleCases:
 
     def _row(self, agent_id: str, state: AgentState, case: Case) -> dict:
         waits = self._acts.open_call(agent_id, case.case_id) if case.status != CASE_CLOSED else None
-        return {"agentId": agent_id, **case_about(case), "receipt": case.case_id in state.receipts,
+        return {"agentId": agent_id, **case_about(case), **case_title(state.board.state, case), "receipt": case.case_id in state.receipts,
                 **({"waits": waits.public_state} if waits is not None else {})}
 
     async def _one(self, query: Mapping[str, str]) -> dict:
@@ -99,8 +99,9 @@ def _place(case: Case) -> str:
     return f"{case.opened_at} {case.case_id}"
 
 
-def _words(case: Case, agent: str) -> str:
-    return " ".join([*map(str, (case.business_key or {}).values()), case.type, case.case_id, agent]).casefold()
+def _words(state: AgentState, case: Case, agent: str) -> str:
+    title = case_title(state.board.state, case).values()
+    return " ".join([*map(str, (case.business_key or {}).values()), case.type, *title, case.case_id, agent]).casefold()
 
 
 def _whole(text: str, default: int) -> int:

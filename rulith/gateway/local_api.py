@@ -20,7 +20,7 @@ from rulith.base.limits import CASES_LISTED_MAX, LOCAL_WAIT_S_MAX, OPERATIONS_LI
 from rulith.board.operations import Operation
 from rulith.board.profiles import Profile
 from rulith.board.state import Case
-from rulith.board.views import case_about
+from rulith.board.views import case_about, case_title
 from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
 from rulith.gateway.calls import ToolCalls
 from rulith.gateway.copies import back_up
@@ -103,10 +103,10 @@ class LocalApi:
         self._case_rows = {}
         for agent_id, state in self.authority.agents.items():
             for case in islice(reversed(state.board.state.cases.values()), CASES_LISTED_MAX):
-                has_receipt = case.case_id in state.receipts
+                has_receipt, title = case.case_id in state.receipts, case_title(state.board.state, case)
                 held = known.get(case.case_id)
-                if held is None or held[0] is not case or held[1]["receipt"] != has_receipt:
-                    held = case, {"agentId": agent_id, **case_about(case), "receipt": has_receipt}
+                if held is None or held[0] is not case or (held[1]["receipt"], held[1].get("title")) != (has_receipt, title.get("title")):
+                    held = case, {"agentId": agent_id, **case_about(case), **title, "receipt": has_receipt}
                 self._case_rows[case.case_id] = held
                 rows.append(held[1])
         return rows
@@ -183,7 +183,8 @@ class LocalApi:
         agent_id, state = self._agent(query)
         case_id = query.get("case", "")
         detail = state.board.case_detail(case_id, self.authority.policy(agent_id), self._eyes(agent_id, query))
-        return {**detail, "operations": self._operations_of(agent_id, case_id), "receipt": case_id in state.receipts}
+        about = {**detail["case"], **case_title(state.board.state, state.board.case(case_id))}
+        return {**detail, "case": about, "operations": self._operations_of(agent_id, case_id), "receipt": case_id in state.receipts}
 
     def _operations_of(self, agent_id: str, case_id: str) -> list[dict]:
         """The calls of a Case, newest first; those that memory has let go, as its receipt tells of them."""

@@ -151,6 +151,8 @@ export const orderText = ({ job_id: _, ...numbers }) => argsText(numbers).replac
 export const keyText = (key) => Object.values(key ?? {}).map(String).join(" · ") || "no key";
 
 const CASE_TYPES = { verified_calculation: "Verified calculation", approved_calculation: "Approved calculation", exploration: "Exploration" };
-export const caseTypeText = (type) => CASE_TYPES[type] ?? short(type).replaceAll("_", " ");
+const caseTypeText = (type) => CASE_TYPES[type] ?? short(type).replaceAll("_", " ");
+/** What kind of work a Case is, in its owner's words where the gateway knows them. */
+export const caseTitle = (row) => row.title || caseTypeText(row.caseType);
 
 export const plural = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
@@ -235,6 +236,36 @@ def test_a_waiting_decision_is_rejected_before_its_case_ends(play, kit):
         assert (await page.act("close-case", caseId=case["caseId"], disposition="cancelled", reason="not wanted"))["disposition"] == "cancelled"
 
     play(story, pollHoldMs=100)
+
+
+def test_lists_and_pages_call_a_case_by_the_title_of_its_type(play, kit):
+    """Past bug: they showed the Case Type's id. A type that is not installed any more has no title."""
+    title = "Verified calculation with a person's approval"
+
+    async def story(world):
+        host = world.host()
+        await host.initialize()
+        case = await world.open_case(host, "approved_calculation")
+        page = await Person(world, kit).set_up()
+        agent = world.profile.agent_id
+
+        async def shown():
+            listed = (await world.local("state")).json()["cases"][0]
+            one = (await world.local(f"case?agent={agent}&case={case['caseId']}")).json()["case"]
+            row = (await page.read("cases"))["caseList"]["rows"][0]
+            whole = await page.read(f"case?agent={agent}&case={case['caseId']}")
+            return [each.get("title") for each in (listed, one, row, whole["caseDetail"]["case"])]
+
+        assert await shown() == [title] * 4
+        assert len((await page.read("cases?text=person's+APPROVAL"))["caseList"]["rows"]) == 1
+        assert (await page.read("cases?text=person's+approvals"))["caseList"]["rows"] == []
+        types = world.gateway.authority.agents[agent].board.state.case_types
+        types["approved_calculation"] = replace(types["approved_calculation"], title="Asks first")
+        assert await shown() == ["Asks first"] * 4
+        del types["approved_calculation"]
+        assert await shown() == [None] * 4
+
+    play(story)
 
 
 def test_the_list_is_newest_first_and_pages_reach_every_case(play, kit):

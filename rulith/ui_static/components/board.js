@@ -2,7 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { moment } from "../lib/time.js";
-import { argsText, caseTypeText, keyText, plural, short } from "../words.js";
+import { argsText, caseTitle, keyText, plural, short } from "../words.js";
 import { place } from "./parts.js";
 import { ground } from "./proof.js";
 import { empty, loading, partial, refused } from "./states.js";
@@ -50,7 +50,7 @@ export function board(s, instance, act) {
   const entry = s.cases[`${instance.id}/${id}`];
   const picker = h("label", { class: "field" }, "Case",
     h("select", { value: id, onchange: (event) => act.go({ tab: "board", case: event.target.value, fact: "" }) },
-      cases.map((row) => h("option", { key: row.caseId, value: row.caseId }, `${keyText(row.businessKey)} · ${caseTypeText(row.caseType)}`))));
+      cases.map((row) => h("option", { key: row.caseId, value: row.caseId }, `${keyText(row.businessKey)} · ${caseTitle(row)}`))));
   if (entry?.error && !entry.detail) return [picker, refused(entry.error, act, "The Board could not be read")];
   return [picker, entry?.detail ? facts(entry.detail.facts ?? [], s, instance, act) : loading("facts", 6)];
 }

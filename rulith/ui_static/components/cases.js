@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { moment, when } from "../lib/time.js";
-import { caseState, caseTypeText, keyText, plural, short } from "../words.js";
+import { caseState, caseTitle, keyText, plural, short } from "../words.js";
 import { conclusions } from "./conversation.js";
 import { button, place, quiet, section, toConsole } from "./parts.js";
 import { empty, loading, mark, marked, partial, refused } from "./states.js";
@@ -31,7 +31,7 @@ const listed = (row, board, s, instance) => h("li", { key: row.caseId },
   h("a", { class: "case-row", "data-row": true, "data-case": row.caseId, "data-status": row.status,
     href: place(s, instance, { tab: "cases", case: row.caseId }) },
   h("span", { class: "case-key" }, keyText(row.businessKey)),
-  h("span", { class: "quiet" }, caseTypeText(row.caseType)),
+  h("span", { class: "quiet" }, caseTitle(row)),
   mark(caseState(row, board.operations), "small"),
   when(row.closedAt ?? row.openedAt, s.now)));
 
@@ -59,7 +59,7 @@ const heading = ({ case: row, operations }, now) =>
   h("header", { class: "case-head", "data-case": row.caseId, "data-status": row.status, "data-disposition": row.disposition },
     h("h3", {}, keyText(row.businessKey)),
     h("p", {}, mark(caseState(row, operations)), " ",
-      h("span", { class: "quiet" }, caseTypeText(row.caseType), " · opened ", when(row.openedAt, now),
+      h("span", { class: "quiet" }, caseTitle(row), " · opened ", when(row.openedAt, now),
         row.closedAt && [" · closed ", when(row.closedAt, now)])),
     h("p", { class: "quiet mono small-id", title: "the Case's id" }, row.caseId),
     row.holds?.map((each) => h("p", { key: each.hold, class: "box needs" }, `On hold by ${each.by ?? each.hold}${each.reason ? `: ${each.reason}` : "."} `, when(each.at, now))),
@@ -85,7 +85,7 @@ function goals(detail) {
   const certified = detail.case.certified ?? (rows.length > 0 && rows.every((row) => row.met));
   const state = certified ? marked("certified", "done", "done") : marked("not certified", "running", "open");
   return h("ul", { class: "goal-tree", "aria-label": "Goals of this Case" },
-    h("li", {}, goalLine(caseTypeText(detail.case.caseType), state, "goal root"), h("ul", {}, rows.map(leaf))));
+    h("li", {}, goalLine(caseTitle(detail.case), state, "goal root"), h("ul", {}, rows.map(leaf))));
 }
 
 function gap(row, index) {

@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { moment, span, when } from "../lib/time.js";
-import { argsText, caseState, caseTypeText, keyText, operationState, orderText, plural, runState, short, valueText } from "../words.js";
+import { argsText, caseState, caseTitle, keyText, operationState, orderText, plural, runState, short, valueText } from "../words.js";
 import { CASE_TYPES, calculation, obstacle } from "./calculation.js";
 import { composer } from "./composer.js";
 import { button, caseLink, iconButton, pairs, place, toConsole } from "./parts.js";
@@ -87,7 +87,7 @@ function pastCase(row, s, instance, act) {
   const goesOn = row.status === "running" && CASE_TYPES.includes(row.caseType) && row.businessKey?.job_id === job && obstacle(s, instance) === "";
   const operations = s.boards[instance.id]?.board?.operations;
   return h("article", { key: row.caseId, class: "run past", "aria-label": `Case ${keyText(row.businessKey)}` },
-    h("p", { class: "asked-past" }, `${caseTypeText(row.caseType)} of `, h("strong", {}, keyText(row.businessKey)), " ",
+    h("p", { class: "asked-past" }, `${caseTitle(row)} of `, h("strong", {}, keyText(row.businessKey)), " ",
       mark(caseState(row, operations), "small")),
     h("div", { class: "row" },
       when(row.closedAt ?? row.openedAt, s.now),

@@ -43,7 +43,7 @@ function heading(row, detail, state) {
   const file = new URLSearchParams({ agent: detail.agentId, case: row.caseId });
   return h("section", { "aria-labelledby": "case" },
     h("h2", { id: "case", "data-case": row.caseId, "data-status": row.status }, keyText(row)),
-    h("p", {}, mark(stateOf(row)), h("span", { class: "quiet" }, ` · ${row.caseType} · ${keyNamed(row)} · ${nameOf(state.agents, detail.agentId)} · opened `), when(row.openedAt, state.now)),
+    h("p", {}, mark(stateOf(row)), h("span", { class: "quiet" }, ` · ${row.title || row.caseType} · ${keyNamed(row)} · ${nameOf(state.agents, detail.agentId)} · opened `), when(row.openedAt, state.now)),
     h("p", { class: "mono quiet" }, row.caseId),
     row.status === "closed" ? [
       h("p", {}, `Closed as ${row.disposition} by ${row.closedBy || "its Agent"}${row.reason ? `: ${row.reason}` : ""}, `, when(row.closedAt, state.now), "."),

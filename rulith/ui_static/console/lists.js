@@ -47,14 +47,14 @@ export function caseList(show, query, state) {
 }
 
 const listed = (row, state) => h("li", {}, h("a", { class: "row", href: addressOf(row), id: `case-${row.caseId}` },
-  h("span", { class: "grow" }, h("strong", {}, keyText(row)), " ", h("span", { class: "quiet" }, `${row.caseType} · ${nameOf(state.agents, row.agentId)}`)),
+  h("span", { class: "grow" }, h("strong", {}, keyText(row)), " ", h("span", { class: "quiet" }, `${row.title || row.caseType} · ${nameOf(state.agents, row.agentId)}`)),
   mark(stateOf(row)), when(row.closedAt || row.openedAt, state.now)));
 
 export function holds(query, state, act) {
   const found = state.caseList;
   if (!found || found.show !== "held") return h("p", { class: "quiet", role: "status" }, "Loading the holds…");
   return h("section", { "aria-labelledby": "holds" }, h("h2", { id: "holds" }, "Cases on hold"),
-    found.rows.length ? h("ul", {}, found.rows.map((row) => h("li", { class: "item" }, h("p", {}, h("a", { href: addressOf(row) }, keyText(row)), h("span", { class: "quiet" }, ` ${row.caseType} · ${nameOf(state.agents, row.agentId)} · opened `), when(row.openedAt, state.now)),
+    found.rows.length ? h("ul", {}, found.rows.map((row) => h("li", { class: "item" }, h("p", {}, h("a", { href: addressOf(row) }, keyText(row)), h("span", { class: "quiet" }, ` ${row.title || row.caseType} · ${nameOf(state.agents, row.agentId)} · opened `), when(row.openedAt, state.now)),
       only(state, "operator", holdsOf(row, state, act))))) : none(found),
     pages("holds", query, found.next, "Older Cases"));
 }
@@ -76,7 +76,7 @@ function receipt(row, state, work, set, ask) {
   const verdict = (work.verdicts || {})[row.caseId];
   const check = async () => { const answer = await ask(`receipt-check?${file}`); if (answer) set({ verdicts: { ...work.verdicts, [row.caseId]: answer.check } }); };
   return h("li", { class: "item" },
-    h("p", {}, h("a", { href: addressOf(row) }, keyText(row)), h("span", { class: "quiet" }, ` ${row.caseType} · ${nameOf(state.agents, row.agentId)} · `), mark(stateOf(row)), " · ", when(row.closedAt, state.now), row.closedBy ? h("span", { class: "quiet" }, ` by ${row.closedBy}`) : null),
+    h("p", {}, h("a", { href: addressOf(row) }, keyText(row)), h("span", { class: "quiet" }, ` ${row.title || row.caseType} · ${nameOf(state.agents, row.agentId)} · `), mark(stateOf(row)), " · ", when(row.closedAt, state.now), row.closedBy ? h("span", { class: "quiet" }, ` by ${row.closedBy}`) : null),
     row.receipt ? h("div", { class: "buttons" }, h("a", { class: "button", href: `api/receipt?${file}`, download: `receipt-${row.caseId}.json`, "aria-label": `Save the receipt of ${keyText(row)}` }, "Save"),
       h("button", { type: "button", "aria-label": `Verify the receipt of ${keyText(row)}`, onclick: check }, "Verify")) : h("p", { class: "quiet" }, "This Case closed without one."),
     verdict ? h("div", { role: "status" }, verdict.sound ? h("p", { class: "is-done" }, `● It holds together: ${Object.entries(verdict.checked).map(([what, count]) => `${count} ${what}`).join(", ")}.`)
