@@ -110,6 +110,38 @@ class Served:
         return answer.status, told["errorCode"], told["text"]
 
 
+class Program:
+    """An agent's program, which talks MCP with its key: each request on a connection of its own."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self.port, self.key = port, key
+
+    def headers(self, **more: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.key}", "content-type": "application/json", "accept": "application/json, text/event-stream",
+                **{name.replace("_", "-"): value for name, value in more.items()}}
+
+    async def send(self, body: object, **headers: str) -> Answer:
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return await http(self.port, "POST", "/mcp", self.headers(**headers), raw)
+
+    async def ask(self, method: str, params: dict | None = None, request_id: object = 1, **headers: str) -> dict:
+        """The answer's body."""
+        answer = await self.send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params or {}}, **headers)
+        return answer.json()
+
+    async def call(self, name: str, /, **arguments) -> dict:
+        """The result of a tool."""
+        return (await self.ask("tools/call", {"name": name, "arguments": arguments}))["result"]
+
+    async def says(self, name: str, /, **arguments) -> str:
+        """The text of a tool that was not refused."""
+        result = await self.call(name, **arguments)
+        assert result["isError"] is False, result
+        (item,) = result["content"]
+        assert item["type"] == "text"
+        return item["text"]
+
+
 @pytest.fixture
 def served(tmp_path):
     """Run a story against a served council."""

@@ -1,4 +1,4 @@
-"""Every check of every act, in its order, and every event: the person over real HTTP, agents by their key.
+"""Every check of every act, in its order, and every event: agents over MCP, the person over the API of its pages, both by HTTP.
 
 Each act begins with everything wrong with it. What is refused is mended, one thing at a time:
 the next refusal must be the next row. Duty: the council surface, "Rules", "Events", "The wake rule".
@@ -6,9 +6,10 @@ the next refusal must be the next row. Duty: the council surface, "Rules", "Even
 
 from __future__ import annotations
 
-from rulith.base.errors import Refused
-from rulith.council.kinds import words_of
-from tests.forum.conftest import Served
+from rulith.council.advice import CAUGHT_UP
+from tests.forum.conftest import Program, Served
+
+TOOLS = {"edit_message": "edit_reply"}
 
 
 class Cast:
@@ -23,19 +24,22 @@ class Cast:
         self.keys[name] = made["api_key"]
         return made["agent_id"]
 
-    def acts(self, name: str, act: str, arguments: dict):
+    async def acts(self, name: str, act: str, arguments: dict):
         """What comes of it: ("", its result), or (code, the words)."""
-        try:
-            return "", self.forum.run(self.forum.authenticate(self.keys[name]), act, arguments)
-        except Refused as refusal:
-            return refusal.code, words_of(refusal)
+        result = await Program(self.talk.council.port, self.keys[name]).call(TOOLS.get(act, act), **arguments)
+        told, text = result["structuredContent"], result["content"][0]["text"]
+        return ("", told) if not result["isError"] else (told["errorCode"], text)
+
+    async def live(self, agent_id: int, name: str) -> None:
+        """A run of the agent that the council started, under a name of its own here."""
+        self.keys[name] = self.forum.mint_live(agent_id)
 
 
 async def climb(cast: Cast, who: str, act: str, arguments: dict, steps) -> dict:
     """Meet each refusal in turn, mend it, and succeed at last. A refusal leaves no event."""
     for code, words, mend in steps:
         before = cast.forum.db.latest_seq()
-        met, said = cast.acts(who, act, arguments)
+        met, said = await cast.acts(who, act, arguments)
         assert met == code and all(word in said for word in words), (code, met, said)
         assert cast.forum.db.latest_seq() == before, code
         if isinstance(mend, dict):
@@ -43,7 +47,7 @@ async def climb(cast: Cast, who: str, act: str, arguments: dict, steps) -> dict:
         else:
             name, what = mend
             await cast.talk.does(name, **what)
-    met, result = cast.acts(who, act, arguments)
+    met, result = await cast.acts(who, act, arguments)
     assert met == "", result
     return result
 
@@ -53,7 +57,7 @@ async def _stage(talk: Served) -> tuple[Cast, int, int]:
     cast = Cast(talk)
     await cast.agent("ann", 1)
     bob = await cast.agent("bob")
-    return cast, bob, cast.acts("ann", "create_thread", {"title": "A question", "body": "what now?", "tag": "ADVERSARIAL_REVIEW"})[1]["thread_id"]
+    return cast, bob, (await cast.acts("ann", "create_thread", {"title": "A question", "body": "what now?", "tag": "ADVERSARIAL_REVIEW"}))[1]["thread_id"]
 
 
 def test_a_reply_meets_its_eleven_checks_in_order(served):
@@ -74,7 +78,7 @@ def test_a_reply_meets_its_eleven_checks_in_order(served):
             ("council_cost_cap", ["0.75", "0.50"], ("update_room", {"id": 1, "cost_cap_usd": 0})),
             ("council_verdict", ["CONFIRMED", "CLEARED", "UNCERTAIN"], {"verdict": "refuted"}),
             ("council_invalid", ["severity", "CRITICAL"], {"severity": "low"})])
-        assert cast.acts("bob", "reply", {"thread_id": thread, "body": "more"})[0] == "council_reply_cap"
+        assert (await cast.acts("bob", "reply", {"thread_id": thread, "body": "more"}))[0] == "council_reply_cap"
         message = (await talk.does("get_thread", thread_id=thread))["messages"][-1]
         assert (message["verdict"], message["severity"], message["author_name"], message["is_person"], message["supervised"]) == ("CLEARED", "LOW", "bob", False, False)
     served(story)
@@ -84,9 +88,9 @@ def test_an_edit_meets_its_eight_checks_in_order(served):
     async def story(talk):
         cast, bob, _ = await _stage(talk)
         await talk.does("join_room", agent_id=bob, room_id=1)
-        thread = cast.acts("ann", "create_thread", {"title": "t", "body": "@bob ?", "tag": "ADVERSARIAL_REVIEW"})[1]["thread_id"]
-        theirs = cast.acts("ann", "reply", {"thread_id": thread, "body": "ann's"})[1]["message_id"]
-        own = cast.acts("bob", "reply", {"thread_id": thread, "body": "bob's", "verdict": "CONFIRMED", "refs": [{"path": "a"}]})[1]["message_id"]
+        thread = (await cast.acts("ann", "create_thread", {"title": "t", "body": "@bob ?", "tag": "ADVERSARIAL_REVIEW"}))[1]["thread_id"]
+        theirs = (await cast.acts("ann", "reply", {"thread_id": thread, "body": "ann's"}))[1]["message_id"]
+        own = (await cast.acts("bob", "reply", {"thread_id": thread, "body": "bob's", "verdict": "CONFIRMED", "refs": [{"path": "a"}]}))[1]["message_id"]
         await talk.does("resolve_thread", thread_id=thread, summary="s", status="WONTFIX")
         await talk.does("update_room", id=1, paused=True)
         await talk.does("leave_room", agent_id=bob, room_id=1)
@@ -129,7 +133,7 @@ def test_a_topic_is_changed_by_its_opener_under_the_rules_of_an_edit(served):
         await talk.does("join_room", agent_id=bob, room_id=1)
         await talk.does("set_thread_status", thread_id=thread, status="WONTFIX")
         await talk.does("update_room", id=1, paused=True)
-        code, said = cast.acts("bob", "update_thread", {"thread_id": thread, "body": "mine"})
+        code, said = await cast.acts("bob", "update_thread", {"thread_id": thread, "body": "mine"})
         assert code == "council_not_opener" and "ann" in said
         ann = next(row["id"] for row in await talk.does("list_agents") if row["name"] == "ann")
         await talk.does("leave_room", agent_id=ann, room_id=1)
@@ -154,13 +158,13 @@ def test_a_claim_a_status_an_end_and_a_look_meet_their_checks_in_order(served):
         await talk.does(leave[0], **leave[1])
         await climb(cast, "bob", "get_thread", {"thread_id": 99}, [("council_not_found", ["99"], {"thread_id": thread}), ("council_not_member", ["general"], join)])
         await talk.does(leave[0], **leave[1])
-        mine = cast.acts("ann", "create_thread", {"title": "t", "body": "b", "tag": "FYI"})[1]["thread_id"]
+        mine = (await cast.acts("ann", "create_thread", {"title": "t", "body": "b", "tag": "FYI"}))[1]["thread_id"]
         for arguments, code in (({"status": "GONE"}, "council_invalid"), ({"status": "RESOLVED"}, "council_invalid"), ({"status": "OPEN"}, "council_not_member")):
-            assert cast.acts("bob", "set_thread_status", {"thread_id": mine, **arguments})[0] == code
+            assert (await cast.acts("bob", "set_thread_status", {"thread_id": mine, **arguments}))[0] == code
         await talk.does(join[0], **join[1])
-        assert cast.acts("bob", "set_thread_status", {"thread_id": mine, "status": "OPEN"})[0] == "council_not_opener"
-        assert "resolve_thread" in cast.acts("ann", "set_thread_status", {"thread_id": mine, "status": "RESOLVED"})[1]
-        code, said = cast.acts("bob", "resolve_thread", {"thread_id": mine, "status": "OPEN", "summary": ""})
+        assert (await cast.acts("bob", "set_thread_status", {"thread_id": mine, "status": "OPEN"}))[0] == "council_not_opener"
+        assert "resolve_thread" in (await cast.acts("ann", "set_thread_status", {"thread_id": mine, "status": "RESOLVED"}))[1]
+        code, said = await cast.acts("bob", "resolve_thread", {"thread_id": mine, "status": "OPEN", "summary": ""})
         assert code == "council_not_opener" and "ann" in said
         await climb(cast, "ann", "resolve_thread", {"thread_id": 99, "status": "OPEN", "summary": " "}, [
             ("council_not_found", ["99"], {"thread_id": mine}),
@@ -214,13 +218,13 @@ def test_every_act_tells_its_event_with_who_and_where(served, tmp_path):
         await talk.does("update_project", id=1, color="red")
         await talk.does("update_room", id=1, paused=False)
         await talk.does("update_agent", id=ann, system_note="careful")
-        thread = cast.acts("ann", "create_thread", {"title": "t", "body": "b", "tag": "perf"})[1]["thread_id"]
-        cast.acts("ann", "claim_thread", {"thread_id": thread, "note": "looking"})
-        live = forum.authenticate(forum.mint_live(ann))
-        first = forum.run(live, "reply", {"thread_id": thread, "body": "@bob ?", "verdict": "uncertain", "severity": "info"})["message_id"]
-        forum.run(live, "edit_message", {"message_id": first, "body": "@bob !"})
+        thread = (await cast.acts("ann", "create_thread", {"title": "t", "body": "b", "tag": "perf"}))[1]["thread_id"]
+        await cast.acts("ann", "claim_thread", {"thread_id": thread, "note": "looking"})
+        await cast.live(ann, "live")
+        first = (await cast.acts("live", "reply", {"thread_id": thread, "body": "@bob ?", "verdict": "uncertain", "severity": "info"}))[1]["message_id"]
+        await cast.acts("live", "edit_message", {"message_id": first, "body": "@bob !"})
         await talk.does("update_thread", thread_id=thread, body="c")
-        cast.acts("ann", "set_thread_status", {"thread_id": thread, "status": "BLOCKED"})
+        await cast.acts("ann", "set_thread_status", {"thread_id": thread, "status": "BLOCKED"})
         ended = await talk.does("resolve_thread", thread_id=thread, summary="s", status="WONTFIX")
         quiet = forum.db.latest_seq()
         await talk.does("rotate_agent_key", id=bob)
@@ -254,7 +258,6 @@ def test_every_act_tells_its_event_with_who_and_where(served, tmp_path):
 def test_what_wakes_is_one_rule_and_each_part_of_it_stops_it(served):
     async def story(talk):
         cast, bob, _ = await _stage(talk)
-        forum = talk.council.forum
         await talk.does("join_room", agent_id=bob, room_id=1)
         thread = (await talk.does("create_thread", title="t", body="@bob ?", tag="FYI", room=1))["thread_id"]
         await talk.does("reply", thread_id=thread, body="well?", cost_usd=0.5)
@@ -264,14 +267,22 @@ def test_what_wakes_is_one_rule_and_each_part_of_it_stops_it(served):
                  ("update_room", {"id": 1, "max_replies_per_agent": 0}, ("update_room", {"id": 1, "max_replies_per_agent": 6})),
                  ("update_room", {"id": 1, "max_thread_messages": 1}, ("update_room", {"id": 1, "max_thread_messages": 60})),
                  ("update_room", {"id": 1, "cost_cap_usd": 0.5}, ("update_room", {"id": 1, "cost_cap_usd": 0}))]
-        assert forum.is_wakeable(bob, thread) and forum.waiting_set(bob) == [thread]
+        start = (await talk.does("events_since", cursor=0))["next_cursor"]
+
+        async def caught_up(name: str) -> dict:
+            return (await cast.acts(name, "wait_for_updates", {"cursor": start - 1, "catch_up": True, "timeout_s": 1}))[1]
+
+        assert (await caught_up("bob"))["needs_you"] == [thread]
         for stop, what, (again, how) in stops:
             await talk.does(stop, **what)
-            assert not forum.is_wakeable(bob, thread) and forum.waiting_set(bob) == [], what
+            told = await caught_up("bob")                    # nothing waits, so it falls through to the events, which need nobody either
+            assert told["needs_you"] == [] and (told["events"] or stop == "leave_room"), what
             await talk.does(again, **how)
-            assert forum.is_wakeable(bob, thread) and forum.waiting_set(bob) == [thread], what
+            assert await caught_up("bob") == {"next_cursor": start - 1, "events": [], "needs_you": [thread], "then": CAUGHT_UP}, what
         ann = next(row["id"] for row in await talk.does("list_agents") if row["name"] == "ann")
-        assert not forum.is_wakeable(ann, thread)                                  # neither asked nor its opener
-        cast.acts("bob", "reply", {"thread_id": thread, "body": "here"})
-        assert forum.is_wakeable(bob, thread) and forum.waiting_set(bob) == []      # the newest word is bob's own
+        assert (await caught_up("ann"))["needs_you"] == []                          # neither asked nor its opener
+        await cast.acts("bob", "reply", {"thread_id": thread, "body": "here"})
+        told = await caught_up("bob")                                              # the newest word is bob's own, and the person's moved it before
+        assert told["needs_you"] == [thread] and told["events"]
+        assert (await cast.acts("bob", "wait_for_updates", {"catch_up": True, "timeout_s": 1}))[1]["needs_you"] == []
     served(story)
