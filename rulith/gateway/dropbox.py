@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -40,8 +40,8 @@ TO_WORKER, TO_GATEWAY = "to-worker", "to-gateway"
 TOLD_MAX = 1_000
 
 
-def boxes_of(folders: Mapping[str, str], connections: Collection[str]) -> dict[str, Path]:
-    """Folders by Connection id; the name `""` stands for the only Connection there is.
+def boxes_of(folders: Mapping[str, str], connections: Mapping[str, Mapping]) -> dict[str, Path]:
+    """Folders by Connection id, of the rows of `connections`; the name `""` stands for the only one there is.
 
     Raises Refused dropbox_connection.
     """
@@ -50,7 +50,8 @@ def boxes_of(folders: Mapping[str, str], connections: Collection[str]) -> dict[s
         if name == "" and len(connections) == 1:
             name = next(iter(connections))
         if name not in connections:
-            raise Refused("dropbox_connection", name=name or "(none named)", known=", ".join(sorted(connections)) or "none")
+            known = ", ".join(f"{each} ({row['name']})" for each, row in sorted(connections.items()))
+            raise Refused("dropbox_connection", name=name or "A folder without a name before it", known=known or "none")
         found[name] = Path(os.path.abspath(os.path.expanduser(folder)))
     return found
 

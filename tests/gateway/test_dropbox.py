@@ -10,12 +10,14 @@ import json
 import os
 import random
 import shutil
+from pathlib import Path
 
 import pytest
 
 from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
 from rulith.board.operations import CLAIMED, DONE, FAILED, NEEDS_PERSON
+from rulith.gateway.dropbox import boxes_of
 from rulith.work.signals import ParentGone, StopAsked
 from tests.gateway.air import AirWorker, Killed, ManualClock, payload
 from tests.gateway.conftest import ORDER, action_call
@@ -633,6 +635,17 @@ def test_a_box_for_a_connection_that_is_none_is_refused_by_name(play, tmp_path):
     with pytest.raises(Refused) as caught:
         play(lambda world: None, dropboxes={"conn_nobody": str(tmp_path)})
     assert caught.value.code == "dropbox_connection"
+
+
+def test_a_folder_for_one_of_two_connections_is_asked_for_by_id_and_name():
+    """Past bug: only ids were listed, and nobody knows whose is which."""
+    two = {"conn_b": {"name": "Night shift's Worker"}, "conn_a": {"name": "Ada's Worker"}}
+    with pytest.raises(Refused) as caught:
+        boxes_of({"": "/media/stick"}, two)
+    assert caught.value.code == "dropbox_connection"
+    assert "A folder without a name" in caught.value.teaching and "There is: conn_a (Ada's Worker), conn_b (Night shift's Worker)." in caught.value.teaching
+    assert boxes_of({"": "/media/stick"}, {"conn_a": two["conn_a"]}) == {"conn_a": Path("/media/stick")}
+    assert boxes_of({"conn_b": "/media/stick"}, two) == {"conn_b": Path("/media/stick")}
 
 
 @pytest.mark.parametrize("settings", [{"dropboxes": []}, {"dropboxes": {"": "relative"}}, {"dropboxes": {"": 1}}, {"dropboxWindowMs": 0}])

@@ -63,7 +63,7 @@ CODES: dict[str, tuple[str, str]] = {
         "Isolate the Connection in the Console and settle what was under way; then this one takes the line.",
     ),
     "dropbox_key_missing": ("The gateway's secrets hold no key of Connection {connection}.", "Replace the Connection's key in the Console."),
-    "dropbox_connection": ("{name} is no Connection that a drop box could serve; there is: {known}.", "Say --dropbox CONNECTION=DIR with one of them, or correct `dropboxes` in gateway/settings.json."),
+    "dropbox_connection": ("{name} is no Connection that a drop box could serve. There is: {known}.", "Say --dropbox CONNECTION=DIR with one of them, or correct `dropboxes` in gateway/settings.json."),
     "driver_missing": ("The {database} driver {driver} is not in {folder}: {problem}.", "Put its wheels there: python3 -m pip download --only-binary=:all: --dest {folder} {driver}, and start the Worker again."),
     "driver_untrusted": ("{path} holds a driver and belongs to, or can be written by, somebody else.", "Make it yours alone: chmod go-w on the drivers folder and its wheels, owned by you or root."),
     # Running
