@@ -3,6 +3,7 @@
     /health     `ok`, for anyone of this machine
     /api/       the person's acts, behind the key of this run
     /mcp        the agents' tools, behind each agent's own key
+    /ws         a socket that says when an agent is needed, behind the same key
 
 What was sent to another name, or by a page of another origin, gets 403; an address that is
 not here gets 404, so that no client looks for a way to sign in.
@@ -21,7 +22,7 @@ from rulith.base.clock import Clock
 from rulith.base.errors import Refused
 from rulith.disk.atomic import make_folder
 from rulith.disk.home import Home
-from rulith.forum import api, mcp
+from rulith.forum import api, mcp, socket
 from rulith.forum.api import PersonApi
 from rulith.forum.files import ProjectFolder
 from rulith.forum.forum import Folder, Forum
@@ -61,7 +62,7 @@ class Council:
         self.forum, self.key = forum, key
         self.api = PersonApi(forum, key)
         self.mcp = mcp.CouncilMcp(forum, CouncilTools(forum, Staying(watcher)))
-        self.surfaces: dict[str, Surface] = {"/health": Health(), api.PREFIX: self.api, mcp.PATH: self.mcp}
+        self.surfaces: dict[str, Surface] = {"/health": Health(), api.PREFIX: self.api, mcp.PATH: self.mcp, socket.PATH: socket.WakeSocket(forum)}
         self._server: Server | None = None
 
     async def listen(self, ports: tuple[int, ...] = PORTS) -> str:
