@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+import traceback
 from collections.abc import Sequence
 
 from rulith.base.clock import SystemClock
@@ -19,7 +20,8 @@ from rulith.base.errors import Refused
 from rulith.base.ids import mint_token
 from rulith.disk.home import Home, find_home
 from rulith.disk.runfile import remove_runfile, write_runfile
-from rulith.forum.service import PORTS, open_council
+from rulith.forum.decisions import HomeGateway, Observer
+from rulith.forum.service import PORTS, Council, open_council
 from rulith.forum.staying import watcher_argv
 from rulith.procs.child import Settings, emit, expect_end, read_settings
 
@@ -63,9 +65,25 @@ async def _serve(home: Home, ports: tuple[int, ...], settings: Settings) -> int:
         url = await council.listen(ports)
         write_runfile(home.council_json, url=url, port=council.port, key=council.key)
         emit("listening", url=url, port=council.port)
+        observing = asyncio.ensure_future(_observe(council, home))
         if not settings.attached:
             print(f"Council: {url}\nThe key of its person's API: {home.council_json}", flush=True)
-        return await ended
+        try:
+            return await ended
+        finally:
+            observing.cancel()
+            await asyncio.gather(observing, return_exceptions=True)
     finally:
         remove_runfile(home.council_json)
         await council.close()
+
+
+async def _observe(council: Council, home: Home) -> None:
+    """Watch for operations that wait for a person. A bug in it is loud and ends it alone."""
+    gateway = HomeGateway(home)
+    try:
+        await Observer(council.forum, gateway, lambda words: print(words, file=sys.stderr, flush=True)).run()
+    except Exception as bug:
+        traceback.print_exception(type(bug), bug, bug.__traceback__, file=sys.stderr)
+    finally:
+        await gateway.close()

@@ -42,8 +42,8 @@ def one_line(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as a value of the front matter: one line, in quotes, every letter that does not show as its number."""
-    told = json.dumps(one_line(text), ensure_ascii=False)
+    """A text as a value of the front matter: one line, in quotes, every letter that does not show as its number, and `<` too: a page that knows no front matter shows it."""
+    told = json.dumps(one_line(text), ensure_ascii=False).replace("<", "\\u003c")
     return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in told)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 ROOM = "general"
 PERSON_NAME, PERSON_COLOR = "you", "slate"
 DECISIONS = "decisions"
+OBSERVER_MARK = "observer:"          # in the place of a key id, which it is none of: nobody speaks as the observer
 
 
 @dataclass(frozen=True)

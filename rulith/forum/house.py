@@ -11,7 +11,7 @@ from rulith.base.errors import Refused
 from rulith.base.ids import random_bytes
 from rulith.council import keys
 from rulith.council.checks import ROOM_NUMBERS, agent_name, check_words, room_name, room_number
-from rulith.council.seeds import PERSON_COLOR, PERSON_NAME, ROOM
+from rulith.council.seeds import OBSERVER_MARK, PERSON_COLOR, PERSON_NAME, ROOM
 from rulith.council.shapes import AGENT_ROLE, PERSON_ROLE, Actor
 from rulith.forum.arguments import flag, given, json_list, only, optional, text, whole
 
@@ -240,6 +240,8 @@ class House:
     def rotate_agent_key(self, actor: Actor, arguments: Mapping) -> dict:
         only(arguments, "id")
         row = self._program(actor, arguments)
+        if row["key_id"].startswith(OBSERVER_MARK):
+            raise Refused("council_invalid", problem=f"{row['name']} is no program, so nobody is given its key")
         key_id, key = keys.key_from(random_bytes(keys.KEY_ID_CHARS), random_bytes(keys.SECRET_BYTES))
         with self.db.change():
             self.db.update("agent", row["id"], key_id=key_id, key_hash=keys.key_hash(key), key_preview=keys.preview(key), revoked_at=None)
