@@ -162,6 +162,8 @@ class ModelClient:
             if begun:
                 raise Refused("model_broke_off", said=failed.detail) from None
             raise Refused("model_unreachable", address=settings.endpoint.shown, problem=failed.detail) from None
+        finally:
+            shown.rest()
         shown.flush()
         if isinstance(heard, Failure):
             if 400 <= heard.status < 500 or _is_busy(heard):

@@ -171,7 +171,10 @@ def _retry_after_s(text: str | None) -> float | None:
 
 
 class ShownText:
-    """Text of a reply on its way to whoever reads along: gathered a little, and none of what may turn out to be a call or a thought."""
+    """Text of a reply on its way to whoever reads along: gathered a little, and none of what may turn out to be a call or a thought.
+
+    The first words are shown at once, later ones within `every_s`, whether or not more come. Needs a running loop.
+    """
 
     def __init__(self, show: Callable[[str], None], *, clock: Clock, holds: Callable[[str], bool], every_s: float = 0.1) -> None:
         self._show = show
@@ -180,7 +183,8 @@ class ShownText:
         self._every_s = every_s
         self._waiting: list[str] = []
         self._is_held = True
-        self._shown_s = clock.monotonic_s()
+        self._shown_s = float("-inf")
+        self._timer: asyncio.TimerHandle | None = None
 
     def __call__(self, added: str) -> None:
         self._waiting.append(added)
@@ -189,12 +193,22 @@ class ShownText:
             if len(self._waiting) >= 4000 or self._holds(begun):
                 return
             self._is_held = False
-        now = self._clock.monotonic_s()
-        if now - self._shown_s >= self._every_s:
-            self._shown_s = now
+        left_s = self._shown_s + self._every_s - self._clock.monotonic_s()
+        if left_s <= 0:
             self.flush()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(left_s, self.flush)
 
     def flush(self) -> None:
+        """Show what is gathered."""
+        self.rest()
         if self._waiting and not self._is_held:
+            self._shown_s = self._clock.monotonic_s()
             self._show("".join(self._waiting))
             self._waiting = []
+
+    def rest(self) -> None:
+        """Show nothing more by itself: the reply has ended, or broke off."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

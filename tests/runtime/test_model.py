@@ -5,6 +5,7 @@ Source  the MCP surface, "Model transports"; the design, "Agent Runtime"
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -19,6 +20,7 @@ from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.net.server import serve
 from rulith.runtime.conversation import Conversation, ask
 from rulith.runtime.model import ModelClient, Patience
+from rulith.runtime.model_answers import ShownText
 from rulith.runtime.quirk_memory import QuirkMemory
 from rulith.runtime.settings import ModelSettings
 from rulith.runtime.surface import Tool
@@ -112,6 +114,37 @@ def test_what_may_be_a_call_or_a_thought_is_not_shown(asked, heard, texts, setti
 def test_words_in_text_mode_are_shown_once_they_can_be_no_call(asked, heard):
     (reply,), _, _ = asked(lambda body, number: stream_of(said("Good "), said("day."), said("", "stop")), settings={"emulated": True})
     assert "".join(row["text"] for row in heard.of("model-delta")) == reply.text == "Good day."
+
+
+def test_words_are_shown_though_no_more_come(in_loop):
+    """Past bug: the first words, and the last before a pause, waited for whatever the model would say next."""
+    clock, seen = ManualClock(0.0, 0.0), []
+
+    async def whole():
+        came = asyncio.Event()
+
+        def show(text: str) -> None:
+            seen.append(text)
+            came.set()
+
+        shown = ShownText(show, clock=clock, holds=lambda text: text.startswith("<"), every_s=0.01)
+        shown("Let me")
+        assert seen == ["Let me"]
+        came.clear()
+        shown(" look")
+        shown(" it up")
+        assert seen == ["Let me"]
+        await came.wait()
+        assert seen == ["Let me", " look it up"]
+        clock.advance(1.0)
+        shown(".")
+        assert seen[-1] == "."
+        shown("broken off")
+        shown.rest()
+        await asyncio.sleep(0.05)
+        assert seen[-1] == "."
+
+    in_loop(whole())
 
 
 def test_usage_names_what_was_sent_and_what_it_cost(asked, heard):
