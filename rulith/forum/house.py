@@ -63,6 +63,8 @@ class House:
         if "folder_path" in arguments:
             patch["folder_path"] = self._folder(text(arguments, "folder_path", chars_max=4_096), but=row["id"])
         self._patch("project", row["id"], patch, "project.updated")
+        if patch.get("folder_path", row["folder_path"]) != row["folder_path"]:
+            self._restart("project_id", row["id"])
         return self.forum.project(row["id"])
 
     def delete_project(self, actor: Actor, arguments: Mapping) -> dict:
@@ -190,7 +192,9 @@ class House:
         with self.db.change():
             if not self.db.put("profile", key=key, **values):
                 self.db.update("profile", key, by="key", **values)
-        return self.db.one("SELECT * FROM profile WHERE key = ?", key) or {}
+        row = self.db.one("SELECT * FROM profile WHERE key = ?", key)
+        self._restart("profile_id", row["id"])
+        return row
 
     def agents_of(self, actor: Actor, arguments: Mapping) -> list[dict]:
         """Every agent with the rooms it is in, or those of one room."""
@@ -235,6 +239,8 @@ class House:
         if "profile_id" in arguments:
             patch["profile_id"] = self._profile(arguments["profile_id"])
         self._patch("agent", row["id"], patch, "agent.updated", actor=row["id"])
+        if patch.get("profile_id", row["profile_id"]) != row["profile_id"]:
+            self.forum.agent_changed(row["id"])
         return _about(self.forum.agent(row["id"]))
 
     def rotate_agent_key(self, actor: Actor, arguments: Mapping) -> dict:
@@ -327,10 +333,16 @@ class House:
                 self.db.event(kind, self.forum.at(), room=room, actor=actor, **patch)
             self.forum.changed()
 
+    def _restart(self, column: str, value: int) -> None:
+        """Agents that are kept awake are started as they are now."""
+        for row in self.db.all(f"SELECT id FROM agent WHERE {column} = ? AND awake = 1", value):
+            self.forum.agent_changed(row["id"])
+
     def _ended(self, agent_id: int) -> None:
         """What the agent's credentials had opened ends now: polls, streams and sockets together."""
         self.forum.live.drop_agent(agent_id)
         self.forum.bus.end(agent_id)
+        self.forum.agent_changed(agent_id)
         self.forum.changed()
 
 

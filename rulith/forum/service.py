@@ -28,6 +28,7 @@ from rulith.forum.files import ProjectFolder
 from rulith.forum.forum import Folder, Forum
 from rulith.forum.mcp_tools import CouncilTools
 from rulith.forum.staying import Staying
+from rulith.forum.supervisor import Supervisor
 from rulith.net.loopback import is_foreign_host, is_foreign_page
 from rulith.net.messages import Request, Response, StreamResponse, text_response
 from rulith.net.server import Server, serve
@@ -56,10 +57,11 @@ class Council:
 
     surfaces   path -> what answers there; a path with a final / answers for everything below it
     watcher    its command line, which agents are told; None where there is none
+    supervisor what keeps agents awake once it listens
     """
 
-    def __init__(self, forum: Forum, key: str, watcher: Sequence[str] | None = None) -> None:
-        self.forum, self.key = forum, key
+    def __init__(self, forum: Forum, key: str, watcher: Sequence[str] | None = None, supervisor: Supervisor | None = None) -> None:
+        self.forum, self.key, self.supervisor = forum, key, supervisor
         self.api = PersonApi(forum, key)
         self.mcp = mcp.CouncilMcp(forum, CouncilTools(forum, Staying(watcher)))
         self.surfaces: dict[str, Surface] = {"/health": Health(), api.PREFIX: self.api, mcp.PATH: self.mcp, socket.PATH: socket.WakeSocket(forum)}
@@ -76,6 +78,8 @@ class Council:
                     raise
         assert self._server is not None, "no port was named"
         self.api.url = f"http://{HOST}:{self.port}"
+        if self.supervisor is not None:
+            await self.supervisor.begin(f"{self.api.url}{mcp.PATH}")
         return self.api.url
 
     @property
@@ -101,7 +105,9 @@ class Council:
         return found or next((each for prefix, each in self.surfaces.items() if prefix.endswith("/") and path.startswith(prefix)), None)
 
     async def close(self) -> None:
-        """Stop answering, end what is held open, let the file go. What was answered is kept already."""
+        """Let the agents go that are kept awake, stop answering, end what is held open, let the file go. What was answered is kept already."""
+        if self.supervisor is not None:
+            await self.supervisor.close()
         if self._server is not None:
             await self._server.close(drain_s=0.5)
         self.forum.db.close()
@@ -114,7 +120,8 @@ def open_council(home: Home, clock: Clock, key: str, *, folder: Callable[[str], 
     make_folder(home.council)
     db = CouncilDb.open(home.council / "council.db", clock)
     try:
-        return Council(Forum(db, clock, folder=lambda path: _apart(folder(path), home.path)), key, watcher)
+        forum = Forum(db, clock, folder=lambda path: _apart(folder(path), home.path))
+        return Council(forum, key, watcher, Supervisor(forum, home.council / "awake", home.logs, clock))
     except BaseException:
         db.close()
         raise

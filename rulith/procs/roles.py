@@ -80,7 +80,7 @@ class RoleProcess:
         inherited["RULITH_LOCAL_EVENTS"] = "stdio"
         archive = archive or running_archive()
         if archive is None:
-            inherited["PYTHONPATH"] = str(checkout_root())
+            inherited.update(PYTHONPATH=str(checkout_root()), PYTHONSAFEPATH="1")      # no `rulith` of the folder it works in
         log, log_start = _open_log(log_path)
         self = cls(role, on_event, log_path, log_start)
         try:
