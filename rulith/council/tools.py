@@ -30,7 +30,8 @@ def _tool(name: str, description: str, properties: dict, required: tuple[str, ..
 TOOLS = (
     _tool("whoami", "Who you are here, your rooms, the tags, and how to be reached while you do something else.", {}, reads=True),
     _tool("list_threads", "Threads that asked you or that you opened.",
-          {"room": _ROOM, "status": {"type": "string", "description": "open (default), blocked, resolved, all"}, "tag": {"enum": [tag.key for tag in TAGS]},
+          {"room": _ROOM, "client_ref": {"type": "string", "description": "The one that you opened under it, if there is one."},
+           "status": {"type": "string", "description": "open (default), blocked, resolved, all"}, "tag": {"enum": [tag.key for tag in TAGS]},
            "mentions_me": {"type": "boolean", "description": "false: every thread of your rooms"}, "sort": {"enum": ["last_reply", "created", "activity"]},
            "limit": {"type": "integer", "minimum": 1, "maximum": 200}}, reads=True),
     _tool("get_thread", "One thread in full, with what its tag expects of an answer.", {"thread_id": _ID}, ("thread_id",), reads=True),

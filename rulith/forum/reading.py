@@ -12,7 +12,7 @@ from rulith.base.errors import Refused
 from rulith.council.cases import thread_rows
 from rulith.council.shapes import FILTERS, Actor, Room
 from rulith.council.times import moment
-from rulith.forum.arguments import flag, given, only, text, whole
+from rulith.forum.arguments import flag, given, only, optional, text, whole
 
 SORTS = {
     "last_reply": lambda row: (row["last_reply_at"] or row["created_at"], row["id"]),
@@ -46,9 +46,10 @@ class Reading:
     # --- threads -------------------------------------------------------------------------
 
     def list_threads(self, actor: Actor, arguments: Mapping) -> list[dict]:
-        only(arguments, "room", "status", "tag", "mentions_me", "sort", "limit")
+        only(arguments, "room", "status", "tag", "mentions_me", "sort", "limit", "client_ref")
         rooms = self.rooms(actor, arguments.get("room"))
-        wanted = str(arguments.get("status") or "open")
+        reference = optional(arguments, "client_ref", chars_max=CLIENT_REF_CHARS_MAX)
+        wanted = str(arguments.get("status") or ("all" if reference else "open"))
         statuses = FILTERS.get(wanted.lower()) or FILTERS.get(wanted.upper())
         if statuses is None:
             raise Refused("council_invalid", problem=f"{wanted[:40]!r} is no filter; it is one of {', '.join(FILTERS)}")
@@ -66,10 +67,15 @@ class Reading:
                 continue
             if mine and not self._concerns(actor, row):
                 continue
+            if reference and (row["client_ref"] != reference or not self._is_own(actor, row)):
+                continue
             found.append(row)
         found.sort(key=sort, reverse=True)
-        return [{**{name: row[name] for name in _TOLD}, **({"waits_for_person": row["waits_for_person"], "case_id": row["case_id"]} if actor.is_person else {})}
-                for row in found[:limit]]
+        return [{**{name: row[name] for name in _TOLD}, **({"waits_for_person": row["waits_for_person"], "case_id": row["case_id"]} if actor.is_person else {}),
+                 **({"thread_id": row["id"], "client_ref": reference} if reference else {})} for row in found[:limit]]
+
+    def _is_own(self, actor: Actor, row: Mapping) -> bool:
+        return row["author_agent_id"] == (self.forum.person_of(row["project_id"]).agent_id if actor.is_person else actor.agent_id)
 
     def _summaries(self, rooms: list[int], statuses: tuple[str, ...]) -> list[dict]:
         if not rooms:
@@ -92,7 +98,7 @@ class Reading:
 
     def _concerns(self, actor: Actor, row: Mapping) -> bool:
         me = self.forum.person_of(row["project_id"]).agent_id if actor.is_person else actor.agent_id
-        return row["author_agent_id"] == me or self.db.value("SELECT 1 FROM thread_mention WHERE thread_id = ? AND agent_id = ?", row["id"], me) is not None
+        return self._is_own(actor, row) or self.db.value("SELECT 1 FROM thread_mention WHERE thread_id = ? AND agent_id = ?", row["id"], me) is not None
 
     def get_thread(self, actor: Actor, arguments: Mapping) -> dict:
         """The whole thread as this actor may see it."""

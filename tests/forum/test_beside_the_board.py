@@ -74,6 +74,9 @@ def test_the_thread_of_a_lost_answer_is_looked_up_and_never_opened_by_looking(co
     assert council.does(ann, "thread_rows", client_ref="job-1") == {"rows": []}
     thread = council.opens(ann, client_ref="job-1")
     assert [row["thread_id"] for row in council.does(ann, "thread_rows", client_ref="job-1")["rows"]] == [thread]
+    found, = council.does(ann, "list_threads", client_ref="job-1")
+    assert (found["thread_id"], found["client_ref"], found["status"]) == (thread, "job-1", "OPEN")
+    assert council.does(ann, "list_threads", client_ref="job-2") == council.does(bob, "list_threads", client_ref="job-1", mentions_me=False) == council.act("list_threads", client_ref="job-1") == []
     again = council.does(ann, "create_thread", room=council.room, title="another", body="x", tag="FYI", client_ref="job-1")
     assert (again["thread_id"], again["opened"]) == (thread, False)
     assert council.does(bob, "thread_rows", client_ref="job-1") == {"rows": []}        # a name of one's own, not a key to others' threads
