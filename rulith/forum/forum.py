@@ -57,23 +57,23 @@ class Forum:
         self.bus = Bus()
         self.live = LiveKeys(clock)
         self.presence = Presence(clock, lambda: self.bus.fire(PERSON.agent_id))
+        self.agent_changed: Callable[[int], None] = lambda agent_id: None      # its credentials ended, or what starts it is another
         self._acts: dict[str, Callable[[Actor, Mapping], object]] = {}
         self.reading = Reading(self)
         for part in (House(self), Threads(self), self.reading, Looking(self)):
-        self.agent_changed: Callable[[int], None] = lambda agent_id: None      # its credentials ended, or what starts it is another
             self.take_acts(part)
         self.waiting = Waiting(self)
         self._seed()
 
     # --- acting --------------------------------------------------------------------------
 
-    def run(self, actor: Actor, name: str, arguments: Mapping) -> object:
-        """One act by name. Raises Refused with nothing changed."""
-        act = self._acts.get(name)
     def take_acts(self, part) -> None:
         """From now on `run` finds the acts of this part too."""
         self._acts.update({name: getattr(part, name) for name in part.ACTS})
 
+    def run(self, actor: Actor, name: str, arguments: Mapping) -> object:
+        """One act by name. Raises Refused with nothing changed."""
+        act = self._acts.get(name)
         if act is None:
             raise Refused("council_not_found", what="operation", name=repr(name[:60]))
         if actor.is_watcher and name != "list_tags":          # of which its whoami tells
