@@ -60,18 +60,18 @@ class PersonApi:
             arguments = read_json(request.body, "the request body") if request.body.strip() else {}
             if not isinstance(arguments, dict):
                 raise Refused("council_invalid", problem="the request body is no object of arguments")
-            result = await self._wait(arguments) if name == "wait_for_changes" else self._do(name, arguments)
+            result = await self._wait(arguments) if name == "wait_for_changes" else await self._do(name, arguments)
         except Refused as refusal:
             return refused(refusal)
         return json_response(200, {"ok": True, "result": result}, NO_STORE)
 
-    def _do(self, name: str, arguments: Mapping) -> object:
+    async def _do(self, name: str, arguments: Mapping) -> object:
         own = self._acts.get(name)
         if own is not None:
             return own(name, arguments)
         if name in NOT_HERE:
             raise Refused("council_not_found", what="operation", name=repr(name))
-        return self.forum.run(PERSON, FORUM_NAMES.get(name, name), {**DEFAULTS.get(name, {}), **arguments})
+        return await self.forum.act(PERSON, FORUM_NAMES.get(name, name), {**DEFAULTS.get(name, {}), **arguments})
 
     def _server_info(self, name: str, arguments: Mapping) -> dict:
         only(arguments)

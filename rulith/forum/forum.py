@@ -23,6 +23,7 @@ from rulith.council.shapes import PERSON, PERSON_ROLE, Actor, Room, Standing, Th
 from rulith.council.times import told
 from rulith.council.wake import is_waiting, is_wakeable
 from rulith.forum.arguments import json_list, whole
+from rulith.forum.beside import AsideFolder, Beside, Looks
 from rulith.forum.files import Excerpt
 from rulith.forum.house import House
 from rulith.forum.live import LiveKeys
@@ -53,7 +54,9 @@ class Forum:
     """folder   (path of a project) -> what is in it; None where nothing may be read"""
 
     def __init__(self, db: CouncilDb, clock: Clock, *, folder: Callable[[str], Folder]) -> None:
-        self.db, self.clock, self.folder = db, clock, folder
+        self.db, self.clock, self._folder = db, clock, folder
+        self._looks: Looks | None = None
+        self.beside = Beside(lambda looks: setattr(self, "_looks", looks))
         self.bus = Bus()
         self.live = LiveKeys(clock)
         self.presence = Presence(clock, lambda: self.bus.fire(PERSON.agent_id))
@@ -80,6 +83,15 @@ class Forum:
             raise Refused("council_watcher")
         return act(self.present(actor), arguments)
 
+    async def act(self, actor: Actor, name: str, arguments: Mapping) -> object:
+        """As `run`, with looks into folders beside the loop. Raises Refused council_busy too."""
+        return await self.beside.play(lambda: self.run(actor, name, arguments), None if actor.is_person else actor.agent_id)
+
+    def folder(self, path: str) -> Folder:
+        """The folder of a project; what it refuses is told by its methods where the looks are beside the loop."""
+        looks = self._looks
+        return self._folder(path) if looks is None else AsideFolder(looks, path, lambda: self._folder(path))  # type: ignore[return-value]
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._acts)
@@ -89,6 +101,8 @@ class Forum:
 
     def changed(self) -> None:
         """A change is durable: whoever waits looks again."""
+        if self._looks is not None:
+            self._looks.is_spent = True
         self.bus.fire()
 
     # --- who acts ------------------------------------------------------------------------
@@ -201,6 +215,8 @@ class Forum:
 
     def note_access(self, actor: Actor, thread_id: int | None, act: str, path: str, allowed: bool, reason: str) -> None:
         """Write down that a file was read, or why not."""
+        if self._looks is not None and not self._looks.is_news():
+            return
         with self.db.change():
             self.db.insert("file_access", agent_id=actor.agent_id, thread_id=thread_id, act=act, path=path, allowed=int(allowed), reason=reason,
                            created_at=self.at())
