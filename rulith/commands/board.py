@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from rulith.gateway import board_programs
 from rulith.gateway.board_http import HOST, PATH, BoardHttp
 from rulith.gateway.board_server import BoardHost
 from rulith.gateway.board_stdio import serve_stdio
+from rulith.net.stdio import until_ended
 from rulith.rules.program import Limits
 
 EXIT_OK, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
@@ -118,7 +118,7 @@ async def _serve(host: BoardHost, port: int | None) -> tuple[int, bool]:
     try:
         await host.open()
         serving = asyncio.ensure_future(serve_stdio(host) if port is None else _serve_http(host, port))
-        status = await _until_ended(serving)
+        status = await until_ended(serving)
     except BaseException:
         await host.close()
         raise
@@ -134,26 +134,3 @@ async def _serve_http(host: BoardHost, port: int) -> None:
     finally:
         board.end_streams()
         await server.close(drain_s=0.5)
-
-
-async def _until_ended(serving: asyncio.Future) -> int:
-    """The exit status, once the client has left or a signal says that this is the end."""
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[int] = loop.create_future()
-
-    def end(status: int) -> None:
-        if not ended.done():
-            ended.set_result(status)
-
-    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        try:
-            loop.add_signal_handler(number, end, status)
-        except NotImplementedError:         # Windows: Ctrl+C arrives as KeyboardInterrupt
-            pass
-    await asyncio.wait({serving, ended}, return_when=asyncio.FIRST_COMPLETED)
-    if serving.done():
-        serving.result()
-        return EXIT_OK
-    serving.cancel()
-    await asyncio.wait({serving})
-    return ended.result()

@@ -10,18 +10,15 @@ Source  MCP, "stdio transport".
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
 from collections.abc import Callable
 
 from rulith.base.limits import BOARD_CALLS_WAITING_MAX, BOARD_LISTENS_MAX, BOARD_MESSAGE_BYTES_MAX, PROGRESS_EVERY_S
 from rulith.gateway.board_server import BoardHost, tools_server
+from rulith.net.stdio import claim_stdout, stdin_pieces, write_all
 from rulith.wire import jsonrpc
 from rulith.wire.jsonrpc import INTERNAL_ERROR
 from rulith.wire.mcp_server import error_body
 from rulith.wire.mcp_tools import Call, Cancelled, Lines, Listen, Send, progress
-
-READ_BYTES = 65_536
 
 
 class StdioPeer:
@@ -105,40 +102,8 @@ def _key(request_id: object) -> tuple[str, object]:
 
 async def serve_stdio(host: BoardHost) -> None:
     """Serve the client on stdin and stdout until it closes stdin."""
-    wire = _claim_stdout()
-    loop = asyncio.get_running_loop()
-    arrived: asyncio.Queue[bytes] = asyncio.Queue()
-
-    def read() -> None:
-        # A thread, because stdin may be a file or a pipe that asyncio cannot wait for.
-        data = b"x"
-        while data:
-            try:
-                data = os.read(0, READ_BYTES)
-            except OSError:
-                data = b""
-            try:
-                loop.call_soon_threadsafe(arrived.put_nowait, data)
-            except RuntimeError:
-                return                  # the loop is over; nobody listens any more
-
-    threading.Thread(target=read, name="stdin", daemon=True).start()
-    peer = StdioPeer(host, lambda line: _write_all(wire, line))
-    while data := await arrived.get():
+    wire = claim_stdout()
+    peer = StdioPeer(host, lambda line: write_all(wire, line))
+    async for data in stdin_pieces():
         peer.receive(data)
     peer.close()
-
-
-def _claim_stdout() -> int:
-    """A descriptor for the protocol alone; whatever else prints goes to stderr."""
-    try:
-        wire = os.dup(1)
-        os.dup2(2, 1)
-        return wire
-    except OSError:
-        return 1                        # stderr is closed: a stray print is the lesser harm
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data):]
