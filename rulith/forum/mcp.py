@@ -22,7 +22,7 @@ from rulith.council.shapes import Actor
 from rulith.forum.forum import Forum
 from rulith.forum.mcp_methods import Methods
 from rulith.forum.mcp_streams import SIGN, Listening, both_notices, moving
-from rulith.forum.mcp_tools import SLOW, CouncilTools
+from rulith.forum.mcp_tools import CouncilTools, refused
 from rulith.forum.waiting import Subscription
 from rulith.net.messages import Request, Response, StreamResponse
 from rulith.wire import jsonrpc, mcp_stateless
@@ -39,8 +39,8 @@ NO_STORE = ("cache-control", "no-store")
 class CouncilMcp:
     def __init__(self, forum: Forum, tools: CouncilTools) -> None:
         self.forum, self.tools = forum, tools
-        self.methods = Methods(forum, tools)
-        self._waits: dict[tuple, list[Subscription]] = {}       # (key's digest, request id) -> what a cancellation stops
+        self.methods = Methods(forum)
+        self._running: dict[tuple, list[Subscription]] = {}       # (key's digest, request id) -> what a cancellation stops
 
     # --- before the body -----------------------------------------------------------------
 
@@ -81,27 +81,26 @@ class CouncilMcp:
         return StreamResponse(200, stream_headers(), moving(self.forum, lambda: self._actor(request), both_notices, after=after))
 
     async def _post(self, actor: Actor, request: Request) -> Response | StreamResponse:
+        unread = 400 if request.headers.get(mcp_stateless.VERSION_HEADER) == mcp_stateless.DATE else 200
         try:
             sent = read_json(request.body, "the body")
         except Refused as refusal:
-            stateless = request.headers.get(mcp_stateless.VERSION_HEADER) == mcp_stateless.DATE
-            return _json(400 if stateless else 200, jsonrpc.error_of(refusal))
+            return _json(unread, jsonrpc.error_of(refusal))
         if isinstance(sent, list):
             return await self._batch(actor, request, sent)
         message = _read(sent)
         if isinstance(message, dict):
-            return _json(200, message)
+            return _json(unread, message)
         if not isinstance(message, jsonrpc.Request):
             self._heard(request, message)
             return Response(202)
         stateless = self.methods.is_stateless(message, request.headers.getall)
         if stateless and message.method == "subscriptions/listen":
             return self._listen(request, message)
-        signs = message.method == "tools/call" and takes(request.headers.get("accept"), EVENTS)
-        token = progress_token(message.params) if signs else None
-        if not _is_slow(message):
-            return self._whole(request, result_body(message.id, self.methods.result(actor, message, stateless)), as_stream=token is not None)
-        task = self._slow(actor, request, message, stateless)
+        if message.method != "tools/call":
+            return self._whole(request, result_body(message.id, self.methods.result(actor, message, stateless)))
+        token = progress_token(message.params) if takes(request.headers.get("accept"), EVENTS) else None
+        task = self._call(actor, request, message, stateless)
         if token is None and takes(request.headers.get("accept"), JSON):
             answer = await _outcome(task)
             return self._whole(request, answer) if answer is not None else Response(202)
@@ -118,11 +117,10 @@ class CouncilMcp:
                 self._heard(request, message)
             elif isinstance(message, dict):
                 answers.append(message)
-            elif _is_slow(message):
-                answers.append(self._slow(actor, request, message, False))
             else:
                 try:
-                    answers.append(result_body(message.id, self.methods.result(actor, message, False)))
+                    is_call = message.method == "tools/call"
+                    answers.append(self._call(actor, request, message, False) if is_call else result_body(message.id, self.methods.result(actor, message, False)))
                 except Rejected as rejected:
                     answers.append(rejected.body)
         told = [await _outcome(each) if isinstance(each, asyncio.Task) else each for each in answers]
@@ -136,34 +134,33 @@ class CouncilMcp:
         return StreamResponse(200, stream_headers(), moving(self.forum, lambda: self._actor(request), listening.notices, first=listening.first))
 
     @staticmethod
-    def _whole(request: Request, body: dict, *, as_stream: bool = False) -> Response:
-        if as_stream or not takes(request.headers.get("accept"), JSON) and takes(request.headers.get("accept"), EVENTS):
-            return Response(200, stream_headers(), event(body))
-        return _json(200, body)
+    def _whole(request: Request, body: dict) -> Response:
+        accept = request.headers.get("accept")
+        return _json(200, body) if takes(accept, JSON) or not takes(accept, EVENTS) else Response(200, stream_headers(), event(body))
 
-    # --- waiting -------------------------------------------------------------------------
+    # --- calls ---------------------------------------------------------------------------
 
-    def _slow(self, actor: Actor, request: Request, message: jsonrpc.Request, stateless: bool) -> asyncio.Task:
-        """A slow tool as a task that gives its answer; it ends with its client."""
+    def _call(self, actor: Actor, request: Request, message: jsonrpc.Request, stateless: bool) -> asyncio.Task:
+        """A tool as a task that gives its answer; what it waits for ends with its client. Raises Rejected."""
+        name = self.methods.tool_of(message, stateless)
         subscription = self.forum.bus.subscribe(actor.agent_id)
         key = (_key_digest(request), call_key(message.id))
 
         async def run() -> dict:
-            if self._actor(request) is None:
-                subscription.ended = True       # between the check and here
-            found = await self.tools.slow(actor, message.params["name"], message.params.get("arguments"), subscription)
-            return result_body(message.id, self.methods.dressed("tools/call", found, stateless))
+            still = self._actor(request)        # the key may have ended between the check and here
+            found = refused(Refused("council_revoked")) if still is None else await self.tools.call(still, name, message.params.get("arguments"), subscription)
+            return result_body(message.id, self.methods.dressed(message.method, found, stateless))
 
         def done(ended: asyncio.Task) -> None:
             leaving.cancel()
-            self._waits[key].remove(subscription)
-            if not self._waits[key]:
-                del self._waits[key]
+            self._running[key].remove(subscription)
+            if not self._running[key]:
+                del self._running[key]
 
         task = asyncio.ensure_future(run())
         leaving = asyncio.ensure_future(request.wait_client_gone())
         leaving.add_done_callback(lambda gone: task.cancel())
-        self._waits.setdefault(key, []).append(subscription)
+        self._running.setdefault(key, []).append(subscription)
         task.add_done_callback(done)
         return task
 
@@ -172,7 +169,7 @@ class CouncilMcp:
         if isinstance(message, jsonrpc.Notification) and message.method == "notifications/cancelled":
             request_id = message.params.get("requestId")
             if jsonrpc.is_id(request_id):
-                for subscription in self._waits.get((_key_digest(request), call_key(request_id)), ()):
+                for subscription in self._running.get((_key_digest(request), call_key(request_id)), ()):
                     subscription.stop()
 
 
@@ -196,10 +193,6 @@ async def _signs(task: asyncio.Task, token: str | int | None) -> AsyncIterator[b
             yield event(task.result())
     finally:
         task.cancel()
-
-
-def _is_slow(message: jsonrpc.Request) -> bool:
-    return message.method == "tools/call" and message.params.get("name") in SLOW
 
 
 def _read(sent: object) -> jsonrpc.Message | dict:

@@ -1,4 +1,4 @@
-"""What each method of MCP is answered with, in every date. Tools are mcp_tools.py's; a wait is the endpoint's.
+"""What each method of MCP is answered with, in every date. Calls of tools are mcp_tools.py's.
 
 Four dates open with `initialize`, and need not: nothing is remembered between requests. In
 2026-07-28 a request says its date for itself, and what that date left out is not served.
@@ -18,7 +18,6 @@ from rulith.council.shapes import Actor
 from rulith.council.tools import TOOLS
 from rulith.council.transcript import transcript
 from rulith.forum.forum import Forum
-from rulith.forum.mcp_tools import CouncilTools
 from rulith.wire import jsonrpc, mcp_stateless
 from rulith.wire.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from rulith.wire.mcp_server import Rejected
@@ -35,12 +34,12 @@ _KEPT_MS = {"tools/list": LIST_TTL_MS, "prompts/list": LIST_TTL_MS, "resources/t
 
 
 class Methods:
-    def __init__(self, forum: Forum, tools: CouncilTools) -> None:
-        self.forum, self.tools = forum, tools
+    def __init__(self, forum: Forum) -> None:
+        self.forum = forum
         self._both: dict[str, Callable[[Actor, Mapping], dict]] = {
             "tools/list": lambda actor, params: {"tools": list(TOOLS)}, "prompts/list": lambda actor, params: {"prompts": prompts.listed()},
             "prompts/get": self._prompt, "resources/list": self._resources, "resources/read": self._read,
-            "resources/templates/list": lambda actor, params: {"resourceTemplates": [prompts.TEMPLATE]}, "tools/call": self._call}
+            "resources/templates/list": lambda actor, params: {"resourceTemplates": [prompts.TEMPLATE]}}
         self._opened = {"initialize": self._initialize, **dict.fromkeys(("ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"), _nothing)}
         self._stateless = {"server/discover": self._discover}
 
@@ -66,6 +65,13 @@ class Methods:
         except Refused as refusal:
             raise self._rejected(request, stateless, number_of(refusal), words_of(refusal)) from None
 
+    def tool_of(self, request: jsonrpc.Request, stateless: bool) -> str:
+        """The name of the tool that tools/call runs, known or not. Raises Rejected."""
+        name = request.params.get("name")
+        if not isinstance(name, str):
+            raise self._rejected(request, stateless, INVALID_PARAMS, "tools/call needs the name of a tool.")
+        return name
+
     @staticmethod
     def dressed(method: str, result: dict, stateless: bool) -> dict:
         return mcp_stateless.complete(result, INFO, ttl_ms=_KEPT_MS.get(method)) if stateless else result
@@ -85,12 +91,6 @@ class Methods:
 
     def _instructions(self, actor: Actor) -> str:
         return advice.instructions(actor.name, self.forum.project(actor.project_id)["name"], actor.supervised)
-
-    def _call(self, actor: Actor, params: Mapping) -> dict:
-        name = params.get("name")
-        if not isinstance(name, str):
-            raise Refused("council_invalid", problem="tools/call has no name of a tool")
-        return self.tools.call(actor, name, params.get("arguments"))
 
     def _prompt(self, actor: Actor, params: Mapping) -> dict:
         tag, arguments = self.forum.tag(str(params.get("name"))), params.get("arguments")

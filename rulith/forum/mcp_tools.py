@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from rulith.base.errors import Refused
 from rulith.council.kinds import words_of
@@ -23,112 +23,100 @@ from rulith.forum.staying import Staying
 from rulith.forum.waiting import Subscription
 
 WAIT = "wait_for_updates"
-SLOW = (WAIT, "whoami")
+ROWS = ("list_threads", "list_agents", "search")
 
 
 class CouncilTools:
     def __init__(self, forum: Forum, staying: Staying) -> None:
         self.forum, self._staying = forum, staying
-        self._tell: dict[str, Callable[[Actor, Mapping], dict]] = {
-            "get_thread": self._thread, "claim_thread": self._claim, "reply": self._reply,
-            "edit_reply": self._edit, "read_file": self._file, "list_files": self._files, "git_diff": self._diff, "create_thread": self._create, "update_thread": self._topic, "resolve_thread": self._resolve,
-            "set_thread_status": self._status}
-        for name in ("list_threads", "list_agents", "search"):
-            self._tell[name] = lambda actor, arguments, name=name: self._rows(name, actor, arguments)
-        assert {*self._tell, *SLOW} == set(NAMES)
+        self._tell: dict[str, Callable[[Actor, Mapping], Awaitable[dict]]] = {
+            "whoami": self._whoami, "get_thread": self._thread, "claim_thread": self._claim, "reply": self._reply, "edit_reply": self._edit,
+            "read_file": self._file, "list_files": self._files, "git_diff": self._diff, "create_thread": self._create, "update_thread": self._topic,
+            "resolve_thread": self._resolve, "set_thread_status": self._status}
+        assert {*self._tell, *ROWS, WAIT} == set(NAMES)
 
-    def call(self, actor: Actor, name: str, arguments: object) -> dict:
-        """The result of any tool that is not SLOW."""
-        return self._guarded(lambda: self._told(name)(actor, _object(arguments)))
-
-    async def slow(self, actor: Actor, name: str, arguments: object, subscription: Subscription) -> dict:
-        """The result of a tool that others are answered during; `subscription` ends a wait."""
+    async def call(self, actor: Actor, name: str, arguments: object, subscription: Subscription) -> dict:
+        """The result of a tool. `subscription` ends a wait before its time."""
         try:
-            if name == WAIT:
-                found = await self.forum.waiting.wait_for_updates(actor, _object(arguments), subscription=subscription)
-            else:
-                only(_object(arguments))
-                found = self._whoami(actor, await self._staying.in_touch())
-        except Refused as refusal:
-            return refused(refusal)
-        except Exception as bug:
-            return _failed(bug)
-        return _json(found, found)
-
-    def _guarded(self, tell: Callable[[], dict]) -> dict:
-        try:
-            return tell()
+            if arguments is not None and not isinstance(arguments, Mapping):
+                raise Refused("council_invalid", problem="arguments is no object")
+            return await self._run(actor, name, arguments or {}, subscription)
         except Refused as refusal:
             return refused(refusal)
         except Exception as bug:            # one call's bug ends that call; its change was taken back
-            return _failed(bug)
+            traceback.print_exception(type(bug), bug, bug.__traceback__, file=sys.stderr)
+            return {"content": [{"type": "text", "text": "The council failed to answer; nothing was changed. Tell its person."}], "isError": True}
 
-    def _told(self, name: str) -> Callable[[Actor, Mapping], dict]:
-        found = self._tell.get(name)
-        if found is None:
+    async def _run(self, actor: Actor, name: str, arguments: Mapping, subscription: Subscription) -> dict:
+        if name == WAIT:
+            found = await self.forum.waiting.wait_for_updates(actor, arguments, subscription=subscription)
+            return _json(found, found)
+        if name in ROWS:
+            rows = await self.forum.act(actor, name, arguments)
+            return _json(rows, {"rows": rows})
+        tell = self._tell.get(name)
+        if tell is None:
             raise Refused("council_not_found", what="tool", name=repr(name[:60]))
-        return found
+        return await tell(actor, arguments)
 
     # --- reading -------------------------------------------------------------------------
 
-    def _whoami(self, actor: Actor, in_touch: dict) -> dict:
-        actor = self.forum.present(actor)
+    async def _whoami(self, actor: Actor, arguments: Mapping) -> dict:
+        only(arguments)
+        in_touch, actor = await self._staying.in_touch(), self.forum.present(actor)
         project, rooms = self.forum.project(actor.project_id), [self.forum.room_row(room_id) for room_id in self.forum.rooms_of(actor.agent_id)]
-        return {"agent_id": actor.agent_id, "name": actor.name, "project": project["name"], "project_folder": project["folder_path"],
+        told = {"agent_id": actor.agent_id, "name": actor.name, "project": project["name"], "project_folder": project["folder_path"],
                 "rooms": [{"room_id": row["id"], "name": row["name"], "purpose": row["purpose"], "paused": bool(row["paused"])} for row in rooms],
                 "tags": [{name: value for name, value in row.items() if name != "color"} for row in self.forum.run(actor, "list_tags", {})],
                 "staying_in_touch": in_touch}
+        return _json(told, told)
 
-    def _rows(self, name: str, actor: Actor, arguments: Mapping) -> dict:
-        rows = self.forum.run(actor, name, arguments)
-        return _json(rows, {"rows": rows})
-
-    def _thread(self, actor: Actor, arguments: Mapping) -> dict:
-        detail = self.forum.run(actor, "get_thread", arguments)
+    async def _thread(self, actor: Actor, arguments: Mapping) -> dict:
+        detail = await self.forum.act(actor, "get_thread", arguments)
         return _text(transcript(detail, self.forum.tag(detail["tag"])), self.forum.run(actor, "thread_rows", arguments))
 
-    def _file(self, actor: Actor, arguments: Mapping) -> dict:
-        found = self.forum.run(actor, "read_file", arguments)
+    async def _file(self, actor: Actor, arguments: Mapping) -> dict:
+        found = await self.forum.act(actor, "read_file", arguments)
         return _text(f"{found['path']} (lines {found['start_line']}-{found['end_line']} of {found['total_lines']})\n\n{found['text']}")
 
-    def _files(self, actor: Actor, arguments: Mapping) -> dict:
-        found = self.forum.run(actor, "list_files", arguments)
+    async def _files(self, actor: Actor, arguments: Mapping) -> dict:
+        found = await self.forum.act(actor, "list_files", arguments)
         more = ["There is more than is told: name a folder in `path`."] if found["more"] else []
         return _text("\n".join([*found["paths"], *more]) or "There is nothing in this folder.")
 
-    def _diff(self, actor: Actor, arguments: Mapping) -> dict:
-        return _text(self.forum.run(actor, "git_diff", arguments)["diff"] or "There are no changes.")
+    async def _diff(self, actor: Actor, arguments: Mapping) -> dict:
+        return _text((await self.forum.act(actor, "git_diff", arguments))["diff"] or "There are no changes.")
 
     # --- acting --------------------------------------------------------------------------
 
-    def _create(self, actor: Actor, arguments: Mapping) -> dict:
-        done = self.forum.run(actor, "create_thread", arguments)
+    async def _create(self, actor: Actor, arguments: Mapping) -> dict:
+        done = await self.forum.act(actor, "create_thread", arguments)
         asked = f"It asks {', '.join(done['asked'])}." if done["asked"] else "It asks nobody: name somebody with @ in its topic or in a reply."
         opened = "is open" if done["opened"] else "was there already, by its client_ref"
         return self._after(actor, done, f"Thread {done['thread_id']} {opened}. {asked}")
 
-    def _reply(self, actor: Actor, arguments: Mapping) -> dict:
-        done = self.forum.run(actor, "reply", arguments)
+    async def _reply(self, actor: Actor, arguments: Mapping) -> dict:
+        done = await self.forum.act(actor, "reply", arguments)
         return self._after(actor, done, f"Message {done['message_id']} stands in thread {done['thread_id']}.{_called(done)}")
 
-    def _edit(self, actor: Actor, arguments: Mapping) -> dict:
-        done = self.forum.run(actor, "edit_message", arguments)
+    async def _edit(self, actor: Actor, arguments: Mapping) -> dict:
+        done = await self.forum.act(actor, "edit_message", arguments)
         return self._after(actor, done, f"Message {done['message_id']} was replaced.{_called(done)}{_record(done)}")
 
-    def _topic(self, actor: Actor, arguments: Mapping) -> dict:
-        done = self.forum.run(actor, "update_thread", arguments)
+    async def _topic(self, actor: Actor, arguments: Mapping) -> dict:
+        done = await self.forum.act(actor, "update_thread", arguments)
         return self._after(actor, done, f"The topic of thread {done['thread_id']} was replaced.{_called(done)}{_record(done)}")
 
-    def _claim(self, actor: Actor, arguments: Mapping) -> dict:
-        done = self.forum.run(actor, "claim_thread", arguments)
+    async def _claim(self, actor: Actor, arguments: Mapping) -> dict:
+        done = await self.forum.act(actor, "claim_thread", arguments)
         return self._after(actor, done, f"Others see that you are working on thread {done['thread_id']}.")
 
-    def _status(self, actor: Actor, arguments: Mapping) -> dict:
-        done = self.forum.run(actor, "set_thread_status", arguments)
+    async def _status(self, actor: Actor, arguments: Mapping) -> dict:
+        done = await self.forum.act(actor, "set_thread_status", arguments)
         return self._after(actor, done, f"Thread {done['thread_id']} is {done['status']} now.")
 
-    def _resolve(self, actor: Actor, arguments: Mapping) -> dict:
-        done = self.forum.run(actor, "resolve_thread", arguments)
+    async def _resolve(self, actor: Actor, arguments: Mapping) -> dict:
+        done = await self.forum.act(actor, "resolve_thread", arguments)
         return self._after(actor, done, f"Thread {done['thread_id']} is {done['status']} now.{_record(done)}")
 
     def _after(self, actor: Actor, done: Mapping, words: str) -> dict:
@@ -139,17 +127,6 @@ class CouncilTools:
 def refused(refusal: Refused) -> dict:
     return {"content": [{"type": "text", "text": words_of(refusal)}], "isError": True,
             "structuredContent": {"errorCode": refusal.code, "teaching": refusal.teaching}}
-
-
-def _failed(bug: Exception) -> dict:
-    traceback.print_exception(type(bug), bug, bug.__traceback__, file=sys.stderr)
-    return {"content": [{"type": "text", "text": "The council failed to answer; nothing was changed. Tell its person."}], "isError": True}
-
-
-def _object(arguments: object) -> Mapping:
-    if arguments is not None and not isinstance(arguments, Mapping):
-        raise Refused("council_invalid", problem="arguments is no object")
-    return arguments or {}
 
 
 def _text(text: str, structured: dict | None = None) -> dict:

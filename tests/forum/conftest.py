@@ -14,6 +14,7 @@ from rulith.disk.home import Home
 from rulith.forum.forum import Forum
 from rulith.forum.service import Council as Service, open_council
 from rulith.store.council_db import CouncilDb
+from rulith.wire.sse import EventStream, StreamEvent
 from tests.gateway.conftest import Answer, http
 
 STORY_S, KEY = 60.0, "rvp_the-key-of-this-run"
@@ -140,6 +141,45 @@ class Program:
         (item,) = result["content"]
         assert item["type"] == "text"
         return item["text"]
+
+
+class Stream:
+    """An answer that comes in pieces: its head, then its messages, each as it arrives."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._events, self._found = EventStream(), []
+        self.status, self.headers, self.raw = 0, {}, b""
+
+    @classmethod
+    async def open(cls, program: Program, method: str, body: object = None, **headers: str) -> Stream:
+        reader, writer = await asyncio.open_connection("127.0.0.1", program.port)
+        self = cls(reader, writer)
+        raw = b"" if body is None else json.dumps(body).encode()
+        rows = {"host": f"127.0.0.1:{program.port}", "content-length": str(len(raw)), **program.headers(**headers)}
+        writer.write(f"{method} /mcp HTTP/1.1\r\n".encode() + "".join(f"{name}: {value}\r\n" for name, value in rows.items()).encode() + b"\r\n" + raw)
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        self.status = int(head[0].split()[1])
+        self.headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])}
+        return self
+
+    async def next(self) -> dict | None:
+        """The next message; None at the stream's end."""
+        event = await self.event()
+        return None if event is None else json.loads(event.data)
+
+    async def event(self) -> StreamEvent | None:
+        while not self._found:
+            size = await self._reader.readline()
+            if not size.strip() or int(size, 16) == 0:
+                return None
+            piece = (await self._reader.readexactly(int(size, 16) + 2))[:-2]
+            self.raw += piece
+            self._found += self._events.receive(piece)
+        return self._found.pop(0)
+
+    def leave(self) -> None:
+        self._writer.close()
 
 
 @pytest.fixture
