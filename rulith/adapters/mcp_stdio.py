@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from rulith.adapters.mcp_link import Budget, Cut
 from rulith.base.errors import Refused
+from rulith.procs.orphans import reap_group, reap_strays
 from rulith.procs.spawned import STDOUT, Spawned
 from rulith.procs.trees import kill_group, kill_tree, terminate_group
 from rulith.wire import jsonrpc
@@ -79,6 +80,7 @@ class StdioLink:
             return await budget.within(self._answer(message["id"], late))
         finally:
             self._budget = None
+            reap_strays()                        # helpers that it let go of, where this Worker takes orphans over
 
     async def notify(self, message: Mapping[str, object], budget: Budget) -> None:
         self._write(message)
@@ -179,6 +181,9 @@ class StdioLink:
                 kill_tree(child.pid)
                 await _ended(child, KILL_S)
         kill_group(child.pid)                    # what it left behind in its group
+        if child.exited.done():
+            await reap_group(child.pid)
+        reap_strays()
         child.close()
 
     def kill(self) -> None:

@@ -15,7 +15,8 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from rulith.procs.identity import start_ticks
 from rulith.procs.trees import descendants, kill_process
@@ -25,7 +26,21 @@ ENDING_S = 5.0               # for killed processes to be gone; one in an uninte
 LOOK_S = 0.005
 QUICK_LOOKS = 200            # at our own children, each some microseconds: what forks and ends at once becomes one of them
 
+GROUP_S = 1.0                # for the killed rest of a group
+
 _ours: set[int] = set()      # what this process has started and has not seen the end of
+_starting: set[object] = set()       # a start is under way: its process may have ended before its number is known
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Around a start, until `began` or `ended` was told: what has no number yet is nobody's orphan."""
+    token = object()
+    _starting.add(token)
+    try:
+        yield
+    finally:
+        _starting.discard(token)
 
 
 def began(pid: int) -> None:
@@ -44,6 +59,28 @@ def adopt_orphans() -> bool:
         return ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
     except (OSError, AttributeError):
         return False                                   # an exotic libc, or a kernel before 3.4
+
+
+def reap_strays() -> None:
+    """Take the status of every orphan that became ours and has ended, so that no zombie stays; not while something is being started."""
+    strays = _children(os.getpid(), os.getpid()) or ()
+    if not _starting:
+        for pid in strays:
+            if pid not in _ours and _is_zombie(pid):
+                _reap(pid)
+
+
+async def reap_group(pid: int) -> None:
+    """Wait until what was killed of the group that `pid` led is gone too, where it became ours; `pid` itself was waited for."""
+    if not sys.platform.startswith("linux"):
+        return
+    deadline = asyncio.get_running_loop().time() + GROUP_S
+    while asyncio.get_running_loop().time() < deadline:
+        try:
+            if os.waitpid(-pid, os.WNOHANG)[0] == 0:
+                await asyncio.sleep(LOOK_S)
+        except ChildProcessError:
+            return                                     # none of it is ours, or none is left
 
 
 class Brood:
@@ -112,6 +149,14 @@ class Brood:
         others = _ours - {self._pid}
         spared = {row for pid in others for row in below(pid)}
         return [row for row in below(os.getpid()) if row not in self._known and row not in spared and row[0] not in others]
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read(4096).rpartition(b")")[2].split()[:1] == [b"Z"]
+    except OSError:
+        return False
 
 
 def _children(pid: int, thread: int) -> list[int] | None:

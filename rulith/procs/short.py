@@ -41,11 +41,12 @@ class Answer:
 def answer_of(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout_s: float, stdout_bytes_max: int) -> Answer:
     """Run `argv` without a shell, its input and its errors closed. Raises Refused command_not_started."""
     try:
-        child = subprocess.Popen(argv, cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                 bufsize=0, **OWN_GROUP)
+        with orphans.starting():
+            child = subprocess.Popen(argv, cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                     bufsize=0, **OWN_GROUP)
+            orphans.began(child.pid)
     except (OSError, ValueError) as problem:      # ValueError: a NUL in an argument
         raise Refused("command_not_started", program=argv[0], problem=getattr(problem, "strerror", None) or problem) from None
-    orphans.began(child.pid)
     found, is_cut = bytearray(), threading.Event()
 
     def read() -> None:

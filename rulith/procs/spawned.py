@@ -28,15 +28,16 @@ class Spawned(asyncio.SubprocessProtocol):
 
     @classmethod
     async def start(cls, argv: Sequence[str], *, on_output: Callable[[int, bytes], None], has_stdin: bool,
-                    stderr: int | None = subprocess.PIPE, cwd: str | None = None,
+                    stdout: int | None = subprocess.PIPE, stderr: int | None = subprocess.PIPE, cwd: str | None = None,
                     env: Mapping[str, str] | None = None) -> Spawned:
-        """Start `argv` in a process group of its own. Raises OSError, ValueError."""
-        _, self = await asyncio.get_running_loop().subprocess_exec(
-            lambda: cls(on_output), *argv, cwd=cwd, env=None if env is None else dict(env),
-            stdin=subprocess.PIPE if has_stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=stderr, **OWN_GROUP)
-        if not self.exited.done():
-            orphans.began(self.pid)
+        """Start `argv` in a process group of its own. `stdout` and `stderr`: None is ours, a number a descriptor. Raises OSError, ValueError."""
+        with orphans.starting():
+            _, self = await asyncio.get_running_loop().subprocess_exec(
+                lambda: cls(on_output), *argv, cwd=cwd, env=None if env is None else dict(env),
+                stdin=subprocess.PIPE if has_stdin else subprocess.DEVNULL,
+                stdout=stdout, stderr=stderr, **OWN_GROUP)
+            if not self.exited.done():
+                orphans.began(self.pid)
         return self
 
     @property

@@ -123,6 +123,9 @@ if SETTINGS.get("child"):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     with open(SETTINGS["child"], "w", encoding="utf-8") as file:
         file.write(f"{os.getpid()} {child.pid}")
+if SETTINGS.get("daemons"):                      # what leaves its group and its parents, as `git gc` does, and ends
+    code = "import os, sys; os.fork() and os._exit(0); os.setsid(); open(sys.argv[1], 'w').write(str(os.getpid()))"
+    subprocess.run([sys.executable, "-c", code, SETTINGS["daemons"]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 for line in sys.stdin:
     if LOG:
         with open(LOG, "a", encoding="utf-8") as file:

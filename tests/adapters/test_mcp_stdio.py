@@ -20,6 +20,7 @@ from rulith.adapters.sources import Source
 from rulith.adapters.territory import Territory
 from rulith.base.clock import ManualClock
 from rulith.base.errors import Refused
+from rulith.procs.orphans import adopt_orphans
 from rulith.wire.manifest import BUILTINS, read_tool
 
 FAR = str(Path(__file__).with_name("far_mcp.py"))
@@ -329,6 +330,26 @@ def test_a_closed_session_leaves_no_process(desk, tmp_path, settings):
             break                            # a signal takes a moment
         time.sleep(0.02)
     assert not _is_alive(server) and not _is_alive(child)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("settings", [{}, {"stubborn": True}])
+def test_a_worker_that_takes_orphans_over_keeps_no_zombie_of_a_server(desk, tmp_path, settings):
+    """Past bug: what a server left behind became the Worker's own after its first run of a program, and nobody took its status."""
+    assert adopt_orphans()
+    pids, gone = tmp_path / "pids", tmp_path / "daemon"
+
+    async def story():
+        async with closing(desk):
+            source = desk.source(child=str(pids), daemons=str(gone), **settings)
+            assert isinstance(await desk.call(source, "rows"), Executed)
+            while not (gone.exists() and gone.read_text() and not _is_alive(int(gone.read_text()))):
+                await asyncio.sleep(0.01)
+            assert isinstance(await desk.call(source, "rows"), Executed)
+            assert not Path(f"/proc/{gone.read_text()}").exists()
+
+    play(story())
+    assert [pid for pid in pids.read_text().split() if Path(f"/proc/{pid}").exists()] == []
 
 
 @POSIX
