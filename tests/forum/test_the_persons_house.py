@@ -15,7 +15,7 @@ def test_a_project_is_renamed_recoloured_moved_counted_and_deleted_with_everythi
         cast = Cast(talk)
         await cast.agent("ann", 1)
         thread = (await talk.does("create_thread", title="t", body="needle @ann", tag="FYI", room=1))["thread_id"]
-        cast.acts("ann", "reply", {"thread_id": thread, "body": "needle"})
+        await cast.acts("ann", "reply", {"thread_id": thread, "body": "needle"})
         ended = await talk.does("resolve_thread", thread_id=thread, summary="s")
         assert await talk.does("project_stats", id=1) == {"rooms": 1, "threads": 1, "messages": 1, "agents": 1, "exported_records": 1}
         changed = await talk.does("update_project", id=1, name=" Store ", color="sky")
@@ -44,8 +44,8 @@ def test_no_project_shows_the_home_whose_keys_are_the_persons(served, tmp_path):
         await cast.agent("ann", 1)
         (tmp_path / "project").rmdir()
         (tmp_path / "project").symlink_to(tmp_path / "home")            # later, behind the council's back
-        assert cast.acts("ann", "read_file", {"path": "run/council.json"})[0].startswith("council_")
-        assert cast.acts("ann", "list_files", {})[0].startswith("council_")
+        assert (await cast.acts("ann", "read_file", {"path": "run/council.json"}))[0].startswith("council_")
+        assert (await cast.acts("ann", "list_files", {}))[0].startswith("council_")
     served(story)
 
 
@@ -67,10 +67,10 @@ def test_one_key_opens_several_rooms_of_one_project_and_none_of_another(served, 
         ann = await cast.agent("ann", 1, second)
         for room in (1, second):
             await talk.does("create_thread", title=f"in {room}", body="@ann ?", tag="FYI", room=room)
-        assert {row["room_id"] for row in cast.acts("ann", "list_threads", {})[1]} == {1, second}
-        assert [row["room_id"] for row in cast.acts("ann", "list_threads", {"room": "#SECOND"})[1]] == [second]
+        assert {row["room_id"] for row in (await cast.acts("ann", "list_threads", {}))[1]["rows"]} == {1, second}
+        assert [row["room_id"] for row in (await cast.acts("ann", "list_threads", {"room": "#SECOND"}))[1]["rows"]] == [second]
         await talk.does("leave_room", agent_id=ann, room_id=second)
-        assert cast.acts("ann", "list_threads", {"room": "second"})[0] == "council_not_member"
+        assert (await cast.acts("ann", "list_threads", {"room": "second"}))[0] == "council_not_member"
         (tmp_path / "far").mkdir()
         far = (await talk.does("create_project", folder=str(tmp_path / "far")))["id"]
         foreign = next(row["id"] for row in await talk.does("list_rooms") if row["project_id"] == far)
