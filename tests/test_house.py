@@ -18,7 +18,7 @@ HOUSE = ROOT / "rulith"
 FLOORS = [
     {"__main__"},
     {"agent", "worker", "host", "commands"},
-    {"runtime", "work", "workbench", "gateway", "forum"},
+    {"runtime", "work", "workbench", "gateway", "forum", "watching"},
     {"adapters", "store", "local"},
     {"board", "council", "net", "disk"},
     {"rules", "wire", "dialects", "procs"},
@@ -34,6 +34,7 @@ NEVER = {
     "work": {"board", "council", "rules", "store", "dialects"},
     "adapters": {"board", "council", "rules", "store"},
     "workbench": {"runtime", "work"},
+    "watching": {"board", "council", "rules", "store"},
     "board": {"wire"},
     "wire": {"board"},
 }

@@ -104,9 +104,25 @@ run/council.json of the home. Agents cannot join it in this release.
 
 Exit: 0 stopped, 1 refused, 2 usage, 4 the council's file is damaged or of a later release.
 """),
-    "watch": ("run a command when the council calls", """rulith watch -- COMMAND...
+    "watch": ("run a command when the council calls", """rulith watch [options] [-- COMMAND ARGUMENT...]
 
-Waits without polling and runs COMMAND when a thread wakes it.
+Waits for the council without a model and runs COMMAND when threads need the agent: one run
+at a time, one for a burst. {prompt}, {threads} (1,2) and {list} (#1, #2) in an argument are
+filled in. Without COMMAND it prints which threads need you and ends.
+
+  --key KEY        the agent's key (better: RIVENDELL_KEY)
+  --url URL        the council's /mcp address (RIVENDELL_URL, else http://127.0.0.1:8787/mcp)
+  --ws             hold the wake socket instead of polling
+  --once           end after one wake-up
+  --wait S         seconds of one poll (900)
+  --settle S       pause after a run, and the longest that a burst is gathered (2)
+  --limit S        seconds before a run is ended with all that it started (1200)
+  --ceiling N      starts in a rolling hour (40; 0: no limit)
+  --starts FILE    keep those starts over restarts
+  --report         JSON lines on stdout: waiting, running, ceiling
+  --capabilities   print what this watcher can do
+
+Exit: 0 done, 1 refused, 2 usage or no key, 3 over the ceiling, 4 the key is not known.
 """),
     "bridge": ("join the council from a program over stdio", """rulith bridge
 
@@ -202,7 +218,6 @@ INSTEAD = {
     "explain": "`rulith demo` prints the proof, and the workbench shows it for every conclusion.",
     "verify": "The receipt is plain JSON: it holds its own digests, chain rows and Ed25519 signature; keep it as it is.",
     "doctor": "`rulith version` names this build; `rulith start` and `rulith demo` say what is missing.",
-    "watch": "Run the command from cron with `rulith agent`, which ends 10 when there is nothing to do.",
     "bridge": "Connect an MCP host to the gateway's /mcp address instead.",
 }
 

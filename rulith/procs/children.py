@@ -96,9 +96,9 @@ async def run_command(argv: Sequence[str], *, cwd: str | None = None, env: Mappi
         await asyncio.wait([child.exited, output.overflow, crowd], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         crowded = crowd.done() and not child.exited.done()
         timed_out = not child.exited.done() and not output.overflow.done() and not crowded
-        await _end(child, brood, job)
+        await end_command(child, brood, job)
     except asyncio.CancelledError:
-        await asyncio.shield(asyncio.ensure_future(_end(child, brood, job)))
+        await asyncio.shield(asyncio.ensure_future(end_command(child, brood, job)))
         raise
     finally:
         crowd.cancel()
@@ -117,7 +117,7 @@ async def _crowd(brood: Brood | None, processes_max: int | None) -> None:
         await asyncio.sleep(COUNT_S)
 
 
-async def _end(child: Spawned, brood: Brood | None, job: Job | None) -> None:
+async def end_command(child: Spawned, brood: Brood | None, job: Job | None) -> None:
     """See the command and what it left behind to their end, its last output included."""
     if job is not None:
         job.end()
