@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 SLUG_CHARS_MAX = 60
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
@@ -104,6 +104,9 @@ def record_text(detail: Mapping) -> str:
         head += [("resolved", detail["resolved_at"]), ("resolved_by", quoted(detail["resolved_by_name"] or "")), ("resolved_by_kind", detail["resolved_by_kind"])]
     if detail.get("settled_verdict"):
         head.append(("verdict", detail["settled_verdict"]))
+    verdicts = _verdicts(detail["messages"])
+    if verdicts:
+        head.append(("verdicts", f"[{', '.join(verdicts)}]"))
     head += [(name, quoted(detail[name])) for name in ("case_id", "root", "operation") if detail.get(name)]
     if detail.get("git_ref"):
         head.append(("git_ref", detail["git_ref"]))
@@ -131,6 +134,12 @@ def record_text(detail: Mapping) -> str:
         if message["refs"]:
             parts += ["", "References:", "", *(f"- {reference(ref)}" for ref in message["refs"])]
     return "\n".join([*parts, "", "---", "", f"_{_TAIL}_", ""])
+
+
+def _verdicts(messages: Sequence[Mapping]) -> list[str]:
+    """The newest verdict of each participant, for programs: they read the front matter alone, which no content can reach."""
+    newest = {each["agent_id"]: each for each in messages if each["verdict"]}
+    return [f'{{"by": {quoted(each["author_name"])}, "kind": "{"person" if each["is_person"] else "agent"}", "verdict": {quoted(each["verdict"])}}}' for each in newest.values()]
 
 
 def reference(ref: Mapping) -> str:

@@ -34,7 +34,8 @@ from rulith.wire.manifest import read_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", ROOT / "protocol" / "README.md",
-                ROOT / "examples" / "verified-calculation" / "README.md", ROOT / "examples" / "adapters" / "README.md", *(ROOT / "docs").glob("*.md")])
+                ROOT / "examples" / "verified-calculation" / "README.md", ROOT / "examples" / "adapters" / "README.md",
+                ROOT / "examples" / "council" / "README.md", *(ROOT / "docs").glob("*.md")])
 SOURCES = [path for path in (ROOT / "rulith").rglob("*.py") if "__pycache__" not in path.parts]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 VARIABLE = re.compile(r"\bRULITH_[A-Z][A-Z_]*[A-Z]\b")

@@ -47,12 +47,12 @@ TOOLS = {each.id: each for each in (
 class OwnWorker:
     """The product's Worker in this process, with these Tools and this vault."""
 
-    def __init__(self, world, folder, vault) -> None:
+    def __init__(self, world, folder, vault, tools=TOOLS) -> None:
         secrets = worker_secrets(world.profile).load()
         connection, key = secrets["RULITH_CONNECTION"], secrets["RULITH_CONNECTION_KEY"]
         self.hands = Hands(Territory(str(folder), str(world.home.path)), {}, outbound=Outbound({}))
-        core = Worker(worker_id="wkr_reaching_journey", connection_id=connection, key=key, tools=TOOLS,
-                      advertised=[each.descriptor() for each in TOOLS.values()], sources=Sources(vault), compile=self.hands.compile, inspect=self.hands.inspect)
+        core = Worker(worker_id="wkr_reaching_journey", connection_id=connection, key=key, tools=tools,
+                      advertised=[each.descriptor() for each in tools.values()], sources=Sources(vault), compile=self.hands.compile, inspect=self.hands.inspect)
         self.told: list[tuple[str, dict]] = []
         self.client = HttpClient(SystemClock())
         line = Line(self.client, f"http://127.0.0.1:{world.port}/work", connection, key, "wkr_reaching_journey")
