@@ -132,9 +132,9 @@ class Observer:
             try:
                 thread = self._thread(observer, row)
                 if thread is None and row["state"] in WAITS:
-                    self._open(observer, room, row, name)
+                    await self._open(observer, room, row, name)
                 elif thread is not None and thread["status"] in ("OPEN", "BLOCKED"):
-                    self._go_on(observer, thread, row, name, decisions.get(row.get("decisionId")))
+                    await self._go_on(observer, thread, row, name, decisions.get(row.get("decisionId")))
             except Refused as refusal:
                 self._behind = True
                 self._tell(refusal)
@@ -158,29 +158,29 @@ class Observer:
     def _thread(self, observer: Actor, row: Mapping) -> dict | None:
         return self.db.one("SELECT * FROM thread WHERE author_agent_id = ? AND client_ref = ?", observer.agent_id, operation_key(row))
 
-    def _open(self, observer: Actor, room: Mapping, row: Mapping, name: str) -> None:
+    async def _open(self, observer: Actor, room: Mapping, row: Mapping, name: str) -> None:
         title, body = question(row, name, self.gateway.console)
         asked = [agent_id for agent_id in self.forum.members(room["id"]) if agent_id != observer.agent_id]
-        self.forum.run(observer, "create_thread", {
+        await self.forum.act(observer, "create_thread", {
             "room": room["id"], "title": title, "body": body, "tag": DECISION_TAG, "mentions": asked, "client_ref": operation_key(row),
             "case_id": row["caseIds"][0] if row["caseIds"] else None, "operation": f"{row['agentId']}/{row['ordinal']}"})
 
-    def _go_on(self, observer: Actor, thread: Mapping, row: Mapping, name: str, decision: Mapping | None) -> None:
+    async def _go_on(self, observer: Actor, thread: Mapping, row: Mapping, name: str, decision: Mapping | None) -> None:
         if row["state"] in ENDED:
             words = outcome(row, decision)
-            self._post(observer, thread, words)
-            self.forum.run(observer, "resolve_thread", {"thread_id": thread["id"], "summary": words})
+            await self._post(observer, thread, words)
+            await self.forum.act(observer, "resolve_thread", {"thread_id": thread["id"], "summary": words})
         elif row["state"] == NEEDS_PERSON:
             words = in_doubt(row, name, self.gateway.console)
             if thread["body"] != words:
-                self._post(observer, thread, words)
+                await self._post(observer, thread, words)
 
-    def _post(self, observer: Actor, thread: Mapping, words: str) -> None:
+    async def _post(self, observer: Actor, thread: Mapping, words: str) -> None:
         """Post it, once. A cap is no reason to leave a thread open."""
         if self.db.value("SELECT 1 FROM message WHERE thread_id = ? AND agent_id = ? AND body = ?", thread["id"], observer.agent_id, words) is not None:
             return
         try:
-            self.forum.run(observer, "reply", {"thread_id": thread["id"], "body": words})
+            await self.forum.act(observer, "reply", {"thread_id": thread["id"], "body": words})
         except Refused as refusal:
             if refusal.code not in ("council_reply_cap", "council_thread_cap", "council_cost_cap"):
                 raise

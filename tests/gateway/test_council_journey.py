@@ -16,10 +16,13 @@ import pytest
 from rulith.base.canonical import sha256_hex
 from rulith.base.clock import SystemClock
 from rulith.council.shapes import PERSON
+from rulith.disk.runfile import write_runfile
+from rulith.forum.decisions import HomeGateway, Observer
 from rulith.forum.service import open_council
 from rulith.wire.manifest import read_manifest
 from rulith.wire.terminal_receipt import check_document
 from tests.conftest import ROOT
+from tests.gateway.test_console import Page, pending, waiting
 from tests.gateway.test_direct_actions import Owner
 from tests.gateway.test_reaching_journey import OwnWorker
 
@@ -229,3 +232,43 @@ def test_a_thread_whose_answer_was_lost_is_looked_up_and_not_opened_again(scene)
         assert found["accepted"] and found["result"]["ok"] is True, found
         assert await at.facts("opened") == [{"client_ref": "c-1", "thread_id": at.threads()[0]["id"]}] and len(at.threads()) == 1
     scene(story, _losing)
+
+
+def test_a_decision_comes_up_as_a_thread_that_answers_nothing_and_ends_with_the_gateways_word(play, kit, tmp_path, monkeypatch):
+    """The real gateway, read with the grant that decides nothing."""
+    monkeypatch.setattr("rulith.forum.decisions.PAUSE_S", 0.0)
+    (tmp_path / "project").mkdir()
+
+    async def story(world):
+        write_runfile(world.home.gateway_json, url=f"http://127.0.0.1:{world.port}", port=world.port)
+        council, gateway = open_council(world.home, SystemClock(), "rvp_the-persons"), HomeGateway(world.home)
+        forum, said = council.forum, []
+        task = asyncio.ensure_future(Observer(forum, gateway, said.append).run())
+        try:
+            project = forum.run(PERSON, "create_project", {"folder": str(tmp_path / "project")})["id"]
+            forum.run(PERSON, "create_room", {"project_id": project, "name": "decisions"})
+            await waiting(world, kit)
+            page = await Page(world, kit).set_up()
+            threads = lambda: forum.run(PERSON, "list_threads", {"status": "all"})
+            with forum.bus.subscribe(0) as moved:
+                while not threads():
+                    await moved.changed()
+                thread = threads()[0]["id"]
+                detail = forum.run(PERSON, "get_thread", {"thread_id": thread})
+                assert f"http://127.0.0.1:{world.port}/console/#decisions" in detail["body"] and "9593" not in str(detail)
+                forum.run(PERSON, "reply", {"thread_id": thread, "body": "approve", "verdict": "ANSWERED"})
+                forum.run(PERSON, "resolve_thread", {"thread_id": thread, "summary": "approved"})
+                forum.run(PERSON, "set_thread_status", {"thread_id": thread, "status": "OPEN"})
+                row = await pending(page)                              # it waits as before
+                answer = await page.post("decide", {"id": row["id"], "verdict": "reject", "argumentDigest": row["argumentDigest"], "reason": "wrong customer"})
+                assert answer.json()["ok"]
+                while threads()[0]["status"] != "RESOLVED" or forum.run(PERSON, "get_thread", {"thread_id": thread})["resolved_by_name"] != "observer":
+                    await moved.changed()
+                summary = forum.run(PERSON, "get_thread", {"thread_id": thread})["resolution_summary"]
+                assert "is refused since" in summary and "rejected by" in summary and "wrong customer" in summary and len(threads()) == 1 and not said
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await gateway.close()
+            await council.close()
+    play(story, pollHoldMs=100)
