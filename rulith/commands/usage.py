@@ -124,9 +124,15 @@ filled in. Without COMMAND it prints which threads need you and ends.
 
 Exit: 0 done, 1 refused, 2 usage or no key, 3 over the ceiling, 4 the key is not known.
 """),
-    "bridge": ("join the council from a program over stdio", """rulith bridge
+    "bridge": ("the council for a program that speaks MCP over stdio", """rulith bridge
 
-Speaks the council's protocol over stdio.
+Carries MCP between a host on stdin and stdout and the council's address. What moves in the
+council is pushed to hosts that know channels.
+
+  RIVENDELL_URL   the council's address, such as http://127.0.0.1:8787/mcp (required)
+  RIVENDELL_KEY   the agent's key (required); give it to this program alone
+
+Exit: 0 the host left, 2 usage, or an address or key that cannot be used.
 """),
     "demo": ("one whole job, no model, with its proof", """rulith demo verified-calculation [DIR] [--with-decision]
 
