@@ -64,7 +64,7 @@ ZIP_TIME = (1980, 1, 1, 0, 0, 0)       # the format's first instant; no clock in
 GROUPS = {
     "start": "base commands",
     "law": "board council rules",
-    "roles": "adapters forum gateway runtime store work",
+    "roles": "adapters forum gateway runtime store watching work",
     "ground": "dialects disk local net procs workbench",
 }
 LIBRARIES = {"http": "h11 wsproto", "roots": "certifi", "signing": "ecdsa six.py"}

@@ -13,14 +13,16 @@ import asyncio
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from rulith.base.clock import Clock
 from rulith.base.errors import Refused
 from rulith.net.client import HttpClient
+from rulith.net.websocket import WebSocket
 from rulith.procs.warden import run_warded
 from rulith.watching import core, worklist
 from rulith.watching.asking import Asking, Identity, poll
+from rulith.watching.listening import listen, open_socket
 from rulith.watching.settings import VERB, WatchSettings
 from rulith.watching.starts import keep_starts, read_starts
 
@@ -52,13 +54,13 @@ class Watcher:
         ended.add_done_callback(lambda done: done.cancelled() or self._inbox.put_nowait(core.Stopped(done.result())))
         hearing: asyncio.Task | None = None
         try:
-            asking = Asking(client, self._settings.url, self._settings.key)
-            beginning = asyncio.ensure_future(self._begin(asking))
+            beginning = asyncio.ensure_future(self._begin(client))
             await asyncio.wait({beginning, ended}, return_when=asyncio.FIRST_COMPLETED)
             if not beginning.done():
                 beginning.cancel()
+                await asyncio.wait({beginning})
                 return ended.result()
-            hearing = asyncio.ensure_future(beginning.result())
+            hearing = asyncio.ensure_future(beginning.result()())
             return await self._follow(hearing)
         finally:
             for task in (hearing, self._run):
@@ -69,10 +71,23 @@ class Watcher:
                 self._timer.cancel()
             await client.close()
 
-    async def _begin(self, asking: Asking):
+    async def _begin(self, client: HttpClient) -> Callable[[], Awaitable[None]]:
         """Who we are; what is to be run to hear the council."""
-        self._me = await asking.whoami()
-        return poll(asking, self._me.agent_id, self._inbox.put_nowait, self._say, wait_s=self._settings.wait_s, clock=self._clock)
+        settings, deliver = self._settings, self._inbox.put_nowait
+        asking = Asking(client, settings.url, settings.key)
+        if not settings.ws:
+            self._me = await asking.whoami()
+            return lambda: poll(asking, self._me.agent_id, deliver, self._say, wait_s=settings.wait_s, clock=self._clock)
+
+        def reopen() -> Awaitable[WebSocket]:
+            return open_socket(client, settings.url, settings.key)
+        socket = await reopen()
+        try:
+            self._me = await asking.whoami()
+        except BaseException:
+            socket.close()
+            raise
+        return lambda: listen(socket, reopen, self._me.agent_id, deliver, self._say, clock=self._clock)
 
     async def _follow(self, hearing: asyncio.Task) -> int:
         done = self._core.begin()

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from rulith.base.clock import SystemClock
+from rulith.net.messages import Upgrade
 from rulith.net.server import Request, Response, json_response, serve
+from rulith.net.websocket import WebSocket, accept
 from rulith.watching.settings import WatchSettings
 from rulith.watching.watcher import Watcher
 
@@ -37,6 +39,10 @@ class Scripted:
         self.key = KEY
         self.url = ""
         self.held = 0
+        self.sockets: list[WebSocket] = []
+        self.opened = 0
+        self.on_open: list[dict] = []
+        self.socket_status = 0
         self._answers: asyncio.Queue = asyncio.Queue()
         self.cursor = 10
         self.whoami: object = {"agent_id": ME, "name": "ann", "rooms": []}
@@ -61,9 +67,31 @@ class Scripted:
     def polls(self) -> list[dict]:
         return [call["arguments"] for call in self.calls if call["name"] == "wait_for_updates"]
 
-    async def handle(self, request: Request) -> Response:
+    def frame(self, frame: object) -> None:
+        """To every socket that is open."""
+        for socket in self.sockets:
+            socket.send(frame if isinstance(frame, str) else json.dumps(frame))
+
+    def wakes(self, thread: int, kind: str = "message.created") -> None:
+        self.frame({"needs_you": [thread], "events": [{"kind": kind, "thread_id": thread}]})
+
+    def cut(self, code: int = 1011) -> None:
+        for socket in self.sockets:
+            socket.close(code)
+
+    async def _hold(self, socket: WebSocket) -> None:
+        self.opened += 1
+        self.sockets.append(socket)
+        for frame in self.on_open:
+            socket.send(json.dumps(frame))
+        await socket.receive()                          # nothing: it ends
+        self.sockets.remove(socket)
+
+    async def handle(self, request: Request) -> Response | Upgrade:
         if request.headers.get("authorization") != f"Bearer {self.key}":
             return json_response(401, {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": "no"}})
+        if request.path == "/ws":
+            return json_response(self.socket_status, {}) if self.socket_status else accept(request, self._hold, lambda: WebSocket(is_client=False, texts_max=0))
         message = json.loads(request.body)
         assert request.path == "/mcp" and message["method"] == "tools/call"
         self.calls.append(message["params"])
