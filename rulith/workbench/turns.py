@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rulith.base.limits import RUN_SAID_STEP_CHARS, RUN_STEPS_MAX, TALK_SAID_CHARS_MAX
+from rulith.base.limits import RUN_STEPS_MAX, TALK_SAID_CHARS_MAX
 from rulith.workbench.runs import Run, text_of
 
 Row = dict[str, object]
@@ -99,9 +99,7 @@ class Turn:
             return []
         room = TALK_SAID_CHARS_MAX - sum(len(str(each["text"])) for each in self.parts if each["kind"] == "said")
         said["text"] = str(said["text"]) + text[:max(0, room)]
-        if len(str(said["text"])) - self._told < RUN_SAID_STEP_CHARS and self._told:
-            return []
-        return self._rest_of_words()
+        return self._rest_of_words()         # the Agent has gathered them a little
 
     def _rest_of_words(self) -> list[Row]:
         """What was said and not told yet."""

@@ -73,7 +73,6 @@ class TalkModel:
         for number, part in enumerate(["The Case is open."] if is_result else ["Thinking about it now, one moment. ", *ANSWER]):
             self._send(handler, {"content": part})
             if number == 0 and asked.startswith("slow"):
-                self.go.wait(0.3)                # words are gathered a little on their way to a page
                 self._send(handler, {"content": "And still. "})
                 self.go.wait(60)
         self._end(handler, "stop")
