@@ -77,6 +77,7 @@ function dropDraft(id) {
 
 export const act = {
   go,
+  tell: say,
   sheet: (name) => setUi({ sheet: name }),
   dialog: (name) => { if (name === "") closeDialog(); setUi({ dialog: name }); },
   filter: (text) => setUi({ filter: text }),
@@ -269,8 +270,8 @@ export const act = {
   openModel(id) {
     const instance = state.bench?.instances.find((row) => row.id === id);
     if (!instance) return;
-    const { url, name, thinking, maxOutputTokens, keyConfigured } = instance.model;
-    const form = { url, name, thinking, maxOutputTokens: String(maxOutputTokens), keyConfigured, key: "", clearKey: false, busy: false, refusal: null };
+    const { url, name, thinking, toolsAsText, maxOutputTokens, keyConfigured } = instance.model;
+    const form = { url, name, thinking, toolsAsText, maxOutputTokens: String(maxOutputTokens), keyConfigured, key: "", clearKey: false, busy: false, refusal: null };
     change((s) => { s.model = form; });
     setUi({ dialog: "model" });
   },
@@ -278,10 +279,10 @@ export const act = {
   modelField: (name, value) => change((s) => { s.model = { ...s.model, [name]: value, refusal: null }; }),
 
   async saveModel(id) {
-    const { url, name, key, clearKey, thinking, maxOutputTokens } = state.model;
+    const { url, name, key, clearKey, thinking, toolsAsText, maxOutputTokens } = state.model;
     change((s) => { s.model.busy = true; });
     try {
-      await post(at(id, "model"), { url: url.trim(), name: name.trim(), key, clearKey, thinking, maxOutputTokens: wholeNumber(maxOutputTokens) });
+      await post(at(id, "model"), { url: url.trim(), name: name.trim(), key, clearKey, thinking, toolsAsText: Boolean(toolsAsText), maxOutputTokens: wholeNumber(maxOutputTokens) });
       closeDialog();
       change((s) => { s.model = {}; s.ui.dialog = ""; });
       say("Model settings saved");

@@ -20,7 +20,7 @@ NAME_CHARS_MAX = 256
 KEY_CHARS_MAX = 4096
 OUTPUT_TOKENS = (256, 65_536)
 OUTPUT_TOKENS_DEFAULT = 6000
-FIELDS = ("url", "name", "key", "clearKey", "thinking", "maxOutputTokens")
+FIELDS = ("url", "name", "key", "clearKey", "thinking", "toolsAsText", "maxOutputTokens")
 PORTS = {"http": 80, "https": 443}
 
 
@@ -36,17 +36,20 @@ def model_row(profile: Profile) -> dict[str, object]:
     elif url and not has_key and urlsplit(url).hostname not in LOOPBACK:
         reason = "The model's endpoint is not on this computer and no API key is saved."
     return {"source": "custom", "url": url, "name": name, "thinking": env.get("RULITH_MODEL_THINKING") or "standard",
+            "toolsAsText": env.get("RULITH_MODEL_TOOLS") == "emulated",
             "maxOutputTokens": int(tokens) if tokens.isascii() and tokens.isdigit() else OUTPUT_TOKENS_DEFAULT,
             "keyConfigured": has_key, "configured": bool(url), "ready": bool(url) and not reason, "reason": reason}
 
 
 def save_model(profile: Profile, given: Mapping[str, object]) -> None:
-    """Keep the six fields of the dialog, or refuse one and keep nothing. Raises Refused model_field."""
+    """Keep the fields of the dialog, or refuse one and keep nothing. Raises Refused model_field."""
     url, name, key, thinking = (_text(given, each) for each in ("url", "name", "key", "thinking"))
-    clear = given.get("clearKey") is True
+    clear, as_text = given.get("clearKey") is True, given.get("toolsAsText")
+    if type(as_text) is not bool:
+        raise Refused("model_field", field="toolsAsText", problem="must be true or false")
     if not url and not name and not key:
         _keep(profile, {"RULITH_MODEL_URL": None, "RULITH_MODEL": None, "RULITH_MODEL_THINKING": None,
-                        "RULITH_MODEL_MAX_OUTPUT_TOKENS": None}, None)
+                        "RULITH_MODEL_TOOLS": None, "RULITH_MODEL_MAX_OUTPUT_TOKENS": None}, None)
         return
     parts = _address(url)
     if not name or len(name) > NAME_CHARS_MAX or not name.isprintable():
@@ -65,6 +68,7 @@ def save_model(profile: Profile, given: Mapping[str, object]) -> None:
                       "stays with the scheme, host and port it was saved for")
     _keep(profile, {"RULITH_MODEL_URL": url, "RULITH_MODEL": name,
                     "RULITH_MODEL_THINKING": None if thinking == "standard" else thinking,
+                    "RULITH_MODEL_TOOLS": "emulated" if as_text else None,
                     "RULITH_MODEL_MAX_OUTPUT_TOKENS": str(_tokens(given.get("maxOutputTokens")))}, kept_key or None)
 
 

@@ -83,3 +83,29 @@ def test_a_conversation_fits_a_phone(browser, bench, model):
     with Watched(browser, bench, width=360, height=740, has_touch=True) as page:
         expect(page.get_by_role("article", name="Message: hello again")).to_contain_text("ends it.", timeout=WAIT_MS)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_tools_go_as_text_to_a_service_that_takes_none(browser, bench, model):
+    with Watched(browser, bench) as page:
+        def settings():
+            page.get_by_role("button", name="Model settings").click()
+            return page.get_by_label("Tools as text")
+
+        assert model.requests[-1]["tools"] and "ApplyAction" not in model.requests[-1]["messages"][0]["content"]
+        expect(settings()).not_to_be_checked()
+        page.get_by_label("Tools as text").check()
+        page.get_by_role("button", name="Save the model settings").click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        page.get_by_role("button", name="Start Agent").first.click()
+        expect(write(page, "hello in words")).to_contain_text("ends it.", timeout=WAIT_MS)
+        asked = model.requests[-1]
+        assert "tools" not in asked and "ApplyAction" in asked["messages"][0]["content"] and "hello in words" in asked["messages"][-1]["content"]
+        page.get_by_role("button", name="Stop Agent").click()
+        expect(page.get_by_role("button", name="Start Agent").first).to_be_enabled(timeout=WAIT_MS)
+        page.reload()
+        expect(settings()).to_be_checked()
+        page.get_by_label("Tools as text").uncheck()
+        page.get_by_role("button", name="Save the model settings").click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(settings()).not_to_be_checked()
+        page.get_by_role("button", name="Leave without saving").click()

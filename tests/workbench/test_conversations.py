@@ -71,7 +71,7 @@ class Desk:
         return self.ask("GET", "/api/state")[1]["instances"][0]["agent"]["talk"]
 
     def start_agent(self, model):
-        assert self.post("model", {"url": model.url, "name": "scripted", "key": "", "clearKey": False, "thinking": "standard", "maxOutputTokens": 1000})[0] == 200
+        assert self.post("model", {"url": model.url, "name": "scripted", "key": "", "clearKey": False, "thinking": "standard", "toolsAsText": False, "maxOutputTokens": 1000})[0] == 200
         until(lambda: self.ask("GET", "/api/state")[1]["gateway"]["state"] == "online")
         status, answer = self.post("agent", {"operation": "start"})
         assert status == 200, answer
@@ -190,7 +190,7 @@ def test_new_model_settings_are_taken_up_after_the_turn_and_a_new_service_is_con
         desk.send("slow question", "request-0000000001")
         until(lambda: any(turn["state"] == "running" for turn in desk.turns()))
         pid = desk.talk()["pid"]
-        settings = {"url": other.url, "name": "scripted", "key": "", "clearKey": False, "thinking": "standard", "maxOutputTokens": 1000}
+        settings = {"url": other.url, "name": "scripted", "key": "", "clearKey": False, "thinking": "standard", "toolsAsText": False, "maxOutputTokens": 1000}
         assert desk.post("model", settings)[0] == 200 and desk.talk()["pid"] == pid
         model.go.set()
         assert desk.ended()["outcome"] == "conversation"

@@ -7,7 +7,7 @@ from rulith.disk.profiles import agent_secrets, role_env
 from rulith.workbench.models import model_row, save_model
 
 GOOD = {"url": "https://models.example/v1/chat/completions", "name": "some-model", "key": "sk-1", "clearKey": False,
-        "thinking": "standard", "maxOutputTokens": 6000}
+        "thinking": "standard", "toolsAsText": False, "maxOutputTokens": 6000}
 
 
 @pytest.fixture
@@ -56,6 +56,7 @@ def test_https_anywhere_and_http_on_this_computer_are_taken(profile, url):
     ({"name": ""}, "name"), ({"name": "x" * 257}, "name"), ({"key": "a b"}, "key"), ({"key": "k" * 4097}, "key"), ({"clearKey": True}, "key"),
     ({"key": ""}, "key"), ({"thinking": "maybe"}, "thinking"), ({"maxOutputTokens": 255}, "maxOutputTokens"),
     ({"maxOutputTokens": "6000"}, "maxOutputTokens"), ({"maxOutputTokens": True}, "maxOutputTokens"), ({"url": 5}, "url"),
+    ({"toolsAsText": "emulated"}, "toolsAsText"), ({"toolsAsText": None}, "toolsAsText"),
     ({"url": "https://models.example/v1/messages", "thinking": "enabled"}, "thinking"),
 ])
 def test_each_field_is_refused_by_its_own_name_and_nothing_is_kept(profile, change, field):
@@ -87,6 +88,14 @@ def test_empty_address_and_name_take_the_model_away(profile):
     save_model(profile, GOOD)
     save_model(profile, {**GOOD, "url": "", "name": "", "key": ""})
     assert model_row(profile)["configured"] is False and key_of(profile) is None
+
+
+def test_tools_as_text_is_kept_for_the_agent_until_it_is_taken_back(profile):
+    for wanted, setting in ((True, "emulated"), (False, None), (True, "emulated")):
+        save_model(profile, {**GOOD, "toolsAsText": wanted})
+        assert (model_row(profile)["toolsAsText"], role_env(profile, "agent").get("RULITH_MODEL_TOOLS")) == (wanted, setting)
+    save_model(profile, {**GOOD, "url": "", "name": "", "key": ""})
+    assert model_row(profile)["toolsAsText"] is False and "RULITH_MODEL_TOOLS" not in role_env(profile, "agent")
 
 
 def test_other_settings_of_the_profile_stay(profile):

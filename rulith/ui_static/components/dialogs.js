@@ -12,7 +12,7 @@ const KEYS = [
 ];
 const THINKING = [["standard", "provider's default"], ["enabled", "on"], ["disabled", "off"]];
 
-const frame = (id, title, act, close, ...body) =>
+export const frame = (id, title, act, close, ...body) =>
   h("dialog", { key: id, "aria-labelledby": `${id}-title`, class: id, hook: (element) => act.show(element, close) },
     h("header", { class: "dialog-head" }, h("h2", { id: `${id}-title` }, title), iconButton("close", "Close", close)),
     body);
@@ -69,6 +69,12 @@ function modelDialog(s, instance, act) {
         h("div", { class: "fields" },
           thinking(form, act),
           textField(form, act, "maxOutputTokens", "Output tokens", { inputmode: "numeric", class: "number" }, "256 to 65,536")),
+        h("label", { class: "check" },
+          h("input", { type: "checkbox", checked: Boolean(form.toolsAsText), "aria-describedby": "model-toolsAsText-note",
+            onchange: (event) => act.modelField("toolsAsText", event.target.checked) }),
+          "Tools as text"),
+        h("p", { id: "model-toolsAsText-note", class: "quiet" }, "For a service that takes no tools, or a very small model that calls one whatever you say: ",
+          "the tools stand in the prompt, and its calls are read from its words."),
         form.refusal && !form.refusal.facts?.field && refused(form.refusal, act, "The settings were not saved")),
       h("footer", { class: "dialog-foot" },
         button("Leave without saving", () => act.dialog("")),
