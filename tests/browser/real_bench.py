@@ -19,6 +19,7 @@ ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--
         "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_MS = 30_000
+expect.set_options(timeout=WAIT_MS)          # a busy machine draws late; what never comes is found by the longest wait alone
 
 
 class Bench:
