@@ -42,7 +42,7 @@ HABITS = {
     "reasoning_in_text": "writes its reasoning into the text: that part is not shown",
     "error_in_success": "reports errors inside answers with status 200",
     "no_end_mark": "ends streams without saying why",
-    "calls_as_words": "writes calls into its text, where they are not run: RULITH_MODEL_TOOLS=emulated may help",
+    "calls_as_words": "writes calls into its text, where they are not run: tools as text (RULITH_MODEL_TOOLS=emulated) may help",
     "busy": "was too busy and was asked again",
 }
 WORDS = {**WISHES, **HABITS}
