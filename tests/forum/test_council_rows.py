@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 
 TABLE = json.loads((ROOT / "tests" / "forum" / "council_rows.json").read_text("utf-8"))
 # sections of the surface that this room holds so far
-SECTIONS = {"1", "2", "3", "5", "6", "7", "8", "10", "12", "16", "17", "18", "19", "22", "first"}
+SECTIONS = {"1", "2", "3", "5", "6", "7", "8", "10", "12", "13", "16", "17", "18", "19", "22", "first"}
 ACTS = {"open", "reply", "edit message", "edit topic", "claim", "set status", "resolve", "read"}
 
 
