@@ -7,10 +7,12 @@ import { dialogs } from "./components/dialogs.js";
 import { proof } from "./components/proof.js";
 import { rail } from "./components/rail.js";
 import { side } from "./components/side.js";
+import { loading } from "./components/states.js";
 import { turnsOf } from "./components/talk.js";
 import { listen } from "./keys.js";
 import { h, patch } from "./lib/dom.js";
 import { read } from "./route.js";
+import { screen, screens } from "./screens.js";
 import { change, instanceOf, state, watch } from "./store.js";
 import { begin, loadWork, need } from "./sync.js";
 import { waitingFor } from "./words.js";
@@ -28,13 +30,17 @@ const closed = (s) => h("main", { class: "bare-page", id: "main", tabindex: -1 }
   h("p", {}, "Start it with ", h("code", {}, "rulith start"), ", or, while it runs, open the address it printed in its terminal: ",
     "the one that ends in ", h("code", {}, "/?k=…"), "."));
 
+/** A screen of its own beside the rail. */
+const screenOf = (s) => screen(s.route.screen)?.view(s, act) ?? h("main", { key: "coming", class: "talk-scroll", id: "main", tabindex: -1 }, loading("this screen"));
+
 function layout(s, instance) {
   if (s.phase === "locked") return closed(s);
-  return h("div", { class: "columns", "data-side": s.ui.side, "data-sheet": s.ui.sheet },
+  const named = s.route.screen;
+  return h("div", { class: "columns", "data-side": !named && s.ui.side, "data-screen": named || false, "data-sheet": s.ui.sheet },
+    h("header", { class: "sr" }, h("h1", {}, "Rulith")),
     banner(s),
     rail(s, instance, act),
-    conversation(s, instance, act),
-    side(s, instance, act),
+    named ? screenOf(s) : [conversation(s, instance, act), side(s, instance, act)],
     s.ui.sheet && h("button", { class: "veil", type: "button", "aria-label": "Close the sheet", onclick: () => act.sheet("") }),
     s.ui.said && h("p", { class: "toast", "aria-hidden": "true" }, s.ui.said));
 }
@@ -63,7 +69,7 @@ function followTalk(s, instance, atEnd) {
 function draw(s) {
   const before = document.activeElement;
   const instance = instanceOf(s);
-  const waiting = instance ? waitingFor(s.boards[instance.id]?.board) : 0;
+  const waiting = (instance ? waitingFor(s.boards[instance.id]?.board) : 0) + screens().reduce((sum, each) => sum + (each.waiting?.(s) ?? 0), 0);
   document.title = [waiting > 0 ? `(${waiting})` : "", instance ? `${instance.name} · Rulith` : "Rulith"].filter(Boolean).join(" ");
   if (s.ui.theme === "auto") document.documentElement.removeAttribute("data-theme");
   else document.documentElement.dataset.theme = s.ui.theme;
@@ -72,10 +78,11 @@ function draw(s) {
   const atEnd = scroll && scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR_END_PX;
   patch(document.getElementById("page"), layout(s, instance));
   followTalk(s, instance, atEnd);
-  patch(document.getElementById("layer"), [proof(s, instance, act), dialogs(s, instance, act)]);
+  patch(document.getElementById("layer"), [proof(s, instance, act), dialogs(s, instance, act), screens().map((each) => each.layer?.(s, act))]);
   sheetFocus(s, before);
   act.restoreFocus();
   need();
+  for (const each of screens()) each.drawn?.(s);
 }
 
 function follow() {

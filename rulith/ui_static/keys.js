@@ -1,5 +1,6 @@
 /** The keyboard of the page. Keys never act while a person types, and Esc closes one layer at a time. */
 
+import { screen } from "./screens.js";
 import { change, state, watch } from "./store.js";
 
 const PLACES = { n: "now", c: "cases", b: "board", w: "worker" };
@@ -18,10 +19,14 @@ function step(by) {
   rows[at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + by))]?.focus();
 }
 
+/** The screen that is in view, once it is loaded. */
+const here = () => state.route.screen && screen(state.route.screen);
+
 function closeTopmost(act) {
   const open = document.querySelector("dialog[open]");
   if (open) return false; // its own cancel event closes it
   if (state.ui.sheet) act.sheet("");
+  else if (here()?.up?.(state)) return true;
   else if (state.route.case) act.go({ case: "", fact: "" });
   else return false;
   return true;
@@ -31,6 +36,10 @@ function place(key, act) {
   if (key === "a") {
     if (matchMedia("(max-width: 599px)").matches) act.sheet("rail");
     requestAnimationFrame(() => document.querySelector("[data-agent]")?.focus());
+    return true;
+  }
+  if (key === "t") {
+    location.hash = "#/council";
     return true;
   }
   if (!PLACES[key]) return false;
@@ -68,10 +77,11 @@ export function listen(act) {
     else if (event.key === "/") {
       event.preventDefault();
       const message = document.getElementById("message");
-      (message && !message.disabled ? message : document.getElementById("field-job_id"))?.focus();
+      (message && !message.disabled ? message : document.querySelector("#field-job_id, .council .asking textarea"))?.focus();
     } else if (event.key === "?") act.dialog("keys");
     else if (event.key === "j") step(1);
     else if (event.key === "k") step(-1);
+    else if (Object.hasOwn(here()?.keys ?? {}, event.key)) here().keys[event.key](state);
   });
   document.querySelector("[data-skip]")?.addEventListener("click", (event) => {
     event.preventDefault();

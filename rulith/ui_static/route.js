@@ -1,12 +1,29 @@
-/** The address names the place: #/<instance>/<tab>/<case>?fact=<id>&talk=<conversation>. Reload, back and a copied link work. */
+/**
+ * The address names the place: #/<instance>/<tab>/<case>?fact=<id>&talk=<conversation>, or #/<screen>/… of a screen
+ * that is loaded later. Reload, back and a copied link work.
+ */
+
+import { isScreen } from "./screens.js";
 
 export const TABS = ["now", "cases", "board", "worker"];
+const NOWHERE = { instance: "", tab: "now", case: "", fact: "", talk: "", screen: "", at: [], query: {} };
+
+/** A part of an address as it was meant; one that is no encoding stays as it stands. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
 
 export function read(hash) {
   const [path, search = ""] = hash.replace(/^#\/?/, "").split("?");
-  const [instance = "", tab = "now", root = ""] = path.split("/").map(decodeURIComponent);
+  const [first = "", ...rest] = path.split("/").map(decoded);
   const asked = new URLSearchParams(search);
-  return { instance, tab: TABS.includes(tab) ? tab : "now", case: root, fact: asked.get("fact") ?? "", talk: asked.get("talk") ?? "" };
+  if (isScreen(first)) return { ...NOWHERE, screen: first, at: rest, query: Object.fromEntries(asked) };
+  const [tab = "now", root = ""] = rest;
+  return { ...NOWHERE, instance: first, tab: TABS.includes(tab) ? tab : "now", case: root, fact: asked.get("fact") ?? "", talk: asked.get("talk") ?? "" };
 }
 
 export function write(route) {

@@ -22,7 +22,7 @@ export const state = {
   talks: {},                 // instance → { list, total, turns: { conversation → turns }, error }
   activity: {},              // instance → newest last
   feed: { live: false, heardAt: 0, sequence: 0, serverId: "" },
-  route: { instance: "", tab: "now", case: "", fact: "", talk: "" },
+  route: { instance: "", tab: "now", case: "", fact: "", talk: "", screen: "", at: [], query: {} },
   ui: {
     side: kept("side", true), sideWidth: kept("sideWidth", 400), theme: kept("theme", "auto"),
     sheet: "", dialog: "", filter: "", more: {}, folded: {}, said: "", openRuns: {},
@@ -30,6 +30,7 @@ export const state = {
   drafts: kept("drafts", {}),   // instance → { job_id, … }
   says: kept("says", {}),       // instance → { text, requestId, busy, refusal }: the message being written
   approve: kept("approve", {}), // instance → ask before writing
+  forms: kept("forms", {}),     // key → half-filled fields; those of "draft/…" outlive the page
   model: {},                    // the dialog's own fields, never kept: one of them is a key
   now: Date.now(),
 };

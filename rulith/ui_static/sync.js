@@ -10,10 +10,12 @@ import { follow } from "./feed.js";
 import { change, instanceOf, state } from "./store.js";
 
 const ACTIVITY_MAX = 500;
+/** Rows of the feed that belong to a screen: type → who takes them; "hello" for a start from nothing. */
+export const listeners = {};
 const flights = new Map();   // what → "once" while it is being read, "again" when it changed meanwhile
 
 /** Read `what` by `job`; if asked again meanwhile, once more afterwards. */
-async function read(what, job) {
+export async function read(what, job) {
   if (flights.has(what)) {
     flights.set(what, "again");
     return;
@@ -154,6 +156,7 @@ function boardMoved(id) {
 /** Everything again: another workbench answers now, or rows were missed. */
 async function startOver() {
   change((s) => { s.boards = {}; s.work = {}; s.cases = {}; s.proofs = {}; s.activity = {}; s.talks = {}; });
+  listeners.hello?.();
   await loadBench();
 }
 
@@ -172,6 +175,8 @@ function take(row) {
     if (row.what === "workbench") loadBench();
     else if (row.what === "board") boardMoved(row.instanceId);
     else if (row.what === "input") loadWork(row.instanceId);
+  } else if (Object.hasOwn(listeners, row.type)) {
+    listeners[row.type](row);
   } else if (row.type === "turn") {
     turnMoved(row);
   } else if (row.type === "run") {

@@ -11,10 +11,11 @@ import rulith
 ROOT = Path(rulith.__path__[0]) / "ui_static"
 OURS = [path for path in ROOT.rglob("*") if path.is_file() and "console" not in path.relative_to(ROOT).parts]
 SCRIPTS = [path for path in OURS if path.suffix == ".js"]
-TOTAL_BYTES_MAX = 160_000        # unpacked; the archive holds a third of it
+TOTAL_BYTES_MAX = 250_000        # unpacked; the archive holds a third of it
+COUNCIL_BYTES_MAX = 60_000       # of them: its pages, which are loaded by whoever uses it
 LINES_MAX = 400
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
-IMPORT = re.compile(r'^\s*(?:import|export)\b[^;]*?from\s+"([^"]+)"', re.MULTILINE)
+IMPORT = re.compile(r'^\s*(?:import|export)\b[^;]*?from\s+"([^"]+)"|\bimport\("([^"]+)"\)', re.MULTILINE)
 
 
 def name(path):
@@ -67,7 +68,7 @@ def test_every_script_is_reached_from_the_page():
         path = waiting.pop()
         if path not in reached:
             reached.add(path)
-            waiting += [(path.parent / target).resolve() for target in IMPORT.findall(path.read_text())]
+            waiting += [(path.parent / target).resolve() for target in map("".join, IMPORT.findall(path.read_text()))]
     assert {name(path) for path in SCRIPTS} == {name(path) for path in reached}
 
 
@@ -131,6 +132,7 @@ def test_every_module_opens_with_what_it_is_and_stays_short(path):
 
 def test_the_whole_page_is_in_its_budget():
     assert sum(path.stat().st_size for path in OURS) <= TOTAL_BYTES_MAX
+    assert sum(path.stat().st_size for path in OURS if path.parent.name == "council") <= COUNCIL_BYTES_MAX
 
 
 def luminance(colour):

@@ -2,6 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
+import { screen } from "../screens.js";
 import { talkState, waitingFor, workerState } from "../words.js";
 import { button, iconButton, place } from "./parts.js";
 import { empty, loading, mark } from "./states.js";
@@ -20,7 +21,7 @@ function doing(row, board) {
 
 const agent = (row, s, instance, act) => h("li", { key: row.id },
   h("a", { href: place(s, row, {}), class: "agent", "data-row": true, "data-agent": true,
-    "aria-current": row.id === instance?.id ? "page" : false, onclick: () => act.sheet("") },
+    "aria-current": row.id === instance?.id && !s.route.screen ? "page" : false, onclick: () => act.sheet("") },
   h("span", { class: "agent-name" }, row.name),
   mark(doing(row, s.boards[row.id]?.board), "small")));
 
@@ -31,13 +32,22 @@ function list(s, instance, act) {
   return h("ul", { class: "agents", "data-list": true }, rows.map((row) => agent(row, s, instance, act)));
 }
 
+/** The council's rooms; of a home that never used one, the way to begin. Its module comes with the first use. */
+function council(s, act) {
+  const row = s.bench?.council;
+  if (!row) return null;
+  const wanted = row.state !== "stopped" || s.route.screen === "council";
+  return (wanted && screen("council")?.rail(s, act)) || h("h2", { class: "over" }, h("a", { href: "#/council", onclick: () => act.sheet("") }, "Council"));
+}
+
 export const rail = (s, instance, act) =>
   h("nav", { class: "rail", id: "rail", "aria-label": "Agents", "data-open": s.ui.sheet === "rail", inert: s.ui.sheet === "side" },
     h("header", { class: "rail-head" },
-      h("h1", {}, "Rulith"),
+      h("strong", { class: "brand", "aria-hidden": "true" }, "Rulith"),
       iconButton("close", "Close the list of Agents", () => act.sheet(""), { kind: "bare only-narrow", "data-close": true })),
     h("h2", { class: "over" }, "Agents"),
     list(s, instance, act),
+    council(s, act),
     h("footer", { class: "rail-foot" },
       h("p", { class: "quiet", title: s.bench?.home }, "This computer · signed in"),
       h("div", { class: "rail-tools" },

@@ -36,3 +36,16 @@ export function refused(error, act, title = "Refused") {
     error.next && h("p", { class: "quiet" }, error.next),
     button("Copy details", () => act.copy(JSON.stringify(details, null, 2), "Details copied"), { mark: "copy" }));
 }
+
+/** What was asked for, or why it is not here; `draw` is given it. */
+export function known(act, what, { value, error }, draw) {
+  if (value === undefined) return error ? refused(error, act, `The ${what} could not be read`) : loading(what);
+  return [error && h("p", { class: "stale", role: "status" }, icon("waiting"), ` ${error.message} This is what was last heard.`), draw(value)];
+}
+
+/** A part of a long list, and the button for more of it. */
+export function windowed(s, act, key, rows, draw, order, size = 60) {
+  const limit = s.ui.more[key] ?? size;
+  return [h("ul", { class: "case-list", "data-list": true }, rows.slice(0, limit).map(draw)), partial(Math.min(limit, rows.length), rows.length, order),
+    rows.length > limit && button(`Show ${Math.min(size, rows.length - limit)} more`, () => act.more(key, limit + size))];
+}

@@ -20,6 +20,12 @@ export function h(tag, props, ...children) {
   return { tag, props: props ?? {}, children: flatten(children) };
 }
 
+/** e("p.line", …): an element of these classes and no other properties. */
+export function e(spec, ...children) {
+  const [tag, ...classes] = spec.split(".");
+  return h(tag, { class: classes.join(" ") }, children);
+}
+
 function flatten(children, into = []) {
   for (const child of children) {
     if (Array.isArray(child)) flatten(child, into);
@@ -61,6 +67,8 @@ function set(element, name, value, before) {
   if (name === "key" || name === "hook" || name === "foreign") return;
   if (name.startsWith("on")) {
     element[name] = value ?? null;
+  } else if (name === "value" && element.tagName === "OPTION") {
+    element.setAttribute("value", value ?? "");      // the property cannot tell an empty value from none
   } else if (name === "value") {
     const text = value ?? "";
     // What a person is typing wins over what arrived, unless the store changed it on purpose.

@@ -1,0 +1,68 @@
+/**
+ * Forms whose fields live in the store under a key, so that what is half filled survives every draw; what stands
+ * under "draft/…" survives the page too. A refusal stands in its form, and the fields stay.
+ */
+
+import { h } from "../lib/dom.js";
+import { change, keep, state } from "../store.js";
+import { refused } from "./states.js";
+
+const KEPT = "draft/";
+const PASSING = ["busy", "refusal", "at", "pick"];      // of this moment, not of the draft
+
+export const form = (key) => state.forms[key] ?? {};
+
+/** Change fields of a form; null forgets it. */
+export function put(key, changes) {
+  change((s) => {
+    if (changes === null) delete s.forms[key];
+    else s.forms[key] = { ...s.forms[key], ...changes };
+  });
+  if (!key.startsWith(KEPT)) return;
+  const drafts = Object.entries(state.forms).filter(([each]) => each.startsWith(KEPT));
+  keep("forms", Object.fromEntries(drafts.map(([each, fields]) => [each, Object.fromEntries(Object.entries(fields).filter(([name]) => !PASSING.includes(name)))])));
+}
+
+/** Act for a form, once at a time. The result; undefined where it was refused. */
+export async function submit(key, job) {
+  if (form(key).busy) return undefined;
+  put(key, { busy: true, refusal: null });
+  try {
+    const result = await job();
+    put(key, { busy: false });
+    return result;
+  } catch (refusal) {
+    put(key, { busy: false, refusal });
+    return undefined;
+  }
+}
+
+export const idOf = (key, name) => `${key}-${name}`.replace(/[^\w-]+/g, "-");
+const write = (key, name) => (event) => put(key, { [name]: event.target.value });
+
+/** One labelled field: `options` ([[value, words]]) make it a choice, `rows` a text of many lines. */
+export function field(key, name, words, { value = "", note = "", options = null, rows = false, ...props } = {}) {
+  const id = idOf(key, name), about = note ? `${id}-note` : false, first = options?.[0]?.[0] ?? "";
+  const given = form(key)[name] ?? value ?? "", now = String(options && !options.some(([each]) => String(each) === String(given)) ? first : given);
+  return h("div", { class: "field", key: name }, h("label", { for: id }, words),
+    options ? h("select", { id, value: now, "aria-describedby": about, onchange: write(key, name), ...props }, options.map(([each, label]) => h("option", { key: String(each), value: String(each) }, label)))
+      : h(rows ? "textarea" : "input", { id, rows, value: now, autocomplete: "off", "aria-describedby": about, oninput: write(key, name), ...props }),
+    note && h("p", { class: "quiet", id: about }, note));
+}
+
+export const check = (key, words, checked, change_, props = {}) => h("label", { class: "check", key },
+  h("input", { type: "checkbox", checked, onchange: (event) => change_(event.target.checked), ...props }), words);
+
+export const problem = (key, act) => form(key).refusal && refused(form(key).refusal, act, "Not done");
+
+/** A form that Enter or its button sends. `off`: why nothing can be sent yet. */
+export const formOf = (key, act, words, send, body, { off = false, more = null } = {}) => h("form", { key, class: "form", onsubmit: (event) => { event.preventDefault(); if (!off) send(); } },
+  body, problem(key, act), h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: off || Boolean(form(key).busy) }, words), more));
+
+/** What of a row its form changed; a number stays one. */
+export const touched = (key, row) => Object.fromEntries(Object.entries(form(key)).filter(([name, value]) => name in row && String(value) !== String(row[name] ?? ""))
+  .map(([name, value]) => [name, typeof row[name] === "number" && value !== "" ? Number(value) : value]));
+
+/** Ask for the name of what will be lost, before it is. */
+export const losing = (key, act, words, name, what, job) => h("section", { key }, h("h3", {}, words), h("p", {}, what),
+  formOf(key, act, words, job, field(key, "name", `Type ${name} to go on`), { off: form(key).name !== name }));

@@ -1,0 +1,54 @@
+/** The council's screen: #/council/<list>/<id>/<what>/<id>, a list and one of its threads, or a page of its own. */
+
+import { h } from "../lib/dom.js";
+import { post } from "../api.js";
+import { empty } from "../components/states.js";
+import { ask, drawn as read } from "./data.js";
+import { add, agent, kinds, layer as floating, project, room } from "./house.js";
+import { LISTS, calibration, looks } from "./lists.js";
+import { open } from "./open.js";
+import { go, page, press, to } from "./parts.js";
+import { rail as rooms, waiting as needed } from "./rail.js";
+import { follow, thread } from "./thread.js";
+
+const PAGES = { calibration, looks, add, kinds, agent, project, new: (s, act) => open(s, act, 0) };
+const WHAT = { thread: (s, act, id, back) => thread(s, act, Number(s.route.at[3]), back), settings: room, new: open };
+
+document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("council.css", import.meta.url).href }));
+
+export const rail = rooms;
+export const layer = floating;
+export const waiting = (s) => (s.bench?.council?.state === "online" ? needed() : 0);
+
+export function drawn() {
+  read();
+  follow();
+}
+
+function off(s, act, { state, detail }) {
+  const start = () => post("/council/role", { operation: "start" }).catch((error) => act.tell(error.message));
+  return page(s, act, "Council", empty(`The council is ${state.replaceAll("_", " ")}.`, detail), press("Start the council", start));
+}
+
+function body(s, act) {
+  const [list = "needs", id = 0, what] = s.route.at, row = s.bench.council;
+  if (["needs_setup", "failed", "restarting", "stopping"].includes(row.state)) return off(s, act, row);
+  if (list !== "add" && ask("list_projects").value?.length === 0) return add(s, act);
+  if (Object.hasOwn(PAGES, list)) return PAGES[list](s, act, Number(id));
+  const back = to(list, id) + (s.route.query.query ? `?${new URLSearchParams(s.route.query)}` : "");
+  return [(Object.hasOwn(LISTS, list) ? LISTS[list] : LISTS.needs)(s, act, Number(id)),
+    Object.hasOwn(WHAT, what ?? "") ? WHAT[what](s, act, Number(id), back) : h("section", { class: "c-detail c-none", key: "none" }, empty("No thread is open here.", "Choose one, or press n for a new one."))];
+}
+
+export const view = (s, act) => h("main", { key: "council", class: "council", id: "main", tabindex: -1, inert: s.ui.sheet !== "",
+  "data-detail": !Object.hasOwn(LISTS, s.route.at[0] ?? "needs") || s.route.at.length > 2 }, s.bench && body(s, act));
+
+/** Esc goes up by one, and closes nothing that was written. */
+export function up(s) {
+  if (s.route.at.length < 3) return false;
+  go(...s.route.at.slice(0, 2));
+  return true;
+}
+
+/** n opens a new thread, in the room that is in view; x leaves the one that is open. */
+export const keys = { n: (s) => go(...(s.route.at[0] === "room" ? ["room", s.route.at[1], "new"] : ["new"])), x: up };

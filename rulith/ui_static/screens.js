@@ -1,0 +1,28 @@
+/**
+ * Screens that are not the first view: each is one module, loaded when something of it is first wanted.
+ *
+ * A module exports view(s, act), which stands where the conversation and the side stand, and may export
+ * rail(s, act) (its part of the rail), layer(s, act) (what floats) and drawn(s) (called after each draw).
+ * Its address is #/<name>/…; route.js gives it the parts as `at` and the query as `query`.
+ */
+
+import { change } from "./store.js";
+
+const LOAD = {
+  council: () => import("./council/council.js"),
+};
+const loaded = {};           // name → module, or null while it is on its way
+
+export const isScreen = (name) => Object.hasOwn(LOAD, name);
+
+/** The module of a screen, or null while it is being loaded; a load that failed is tried again at the next draw. */
+export function screen(name) {
+  if (!(name in loaded)) {
+    loaded[name] = null;
+    LOAD[name]().then((module) => change(() => { loaded[name] = module; }), () => { delete loaded[name]; });
+  }
+  return loaded[name];
+}
+
+/** The screens that are here already. */
+export const screens = () => Object.values(loaded).filter(Boolean);
