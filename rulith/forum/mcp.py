@@ -18,6 +18,7 @@ from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.base.limits import COUNCIL_BATCH_MAX, COUNCIL_BODY_BYTES_MAX, COUNCIL_SIGN_S
 from rulith.council import keys
+from rulith.council.kinds import number_of, words_of
 from rulith.council.shapes import Actor
 from rulith.forum.forum import Forum
 from rulith.forum.mcp_methods import Methods
@@ -65,17 +66,21 @@ class CouncilMcp:
         if request.method == "DELETE":
             return Response(204)            # no session is kept, so there is none to end
         if request.method == "GET":
-            return self._stream(request)
+            return self._stream(actor, request)
         self.forum.presence.contact(actor.agent_id)
         try:
             return await self._post(actor, request)
         except Rejected as rejected:
             return _json(rejected.status, rejected.body)
 
-    def _stream(self, request: Request) -> Response | StreamResponse:
+    def _stream(self, actor: Actor, request: Request) -> Response | StreamResponse:
         accept = request.headers.get("accept")
         if not (accept is None or "*/*" in accept or takes(accept, EVENTS)):
             return _json(406, error_body(None, REFUSED_HERE, f"The answer is a stream; accept {EVENTS}."))
+        try:
+            self.forum.presence.check_room(actor.agent_id)
+        except Refused as refusal:
+            return _json(409, error_body(None, number_of(refusal), words_of(refusal)))
         last = request.headers.get("last-event-id") or ""
         after = int(last) if last.isascii() and last.isdigit() and len(last) < 19 else None
         return StreamResponse(200, stream_headers(), moving(self.forum, lambda: self._actor(request), both_notices, after=after))
@@ -96,7 +101,7 @@ class CouncilMcp:
             return Response(202)
         stateless = self.methods.is_stateless(message, request.headers.getall)
         if stateless and message.method == "subscriptions/listen":
-            return self._listen(request, message)
+            return self._listen(actor, request, message)
         if message.method != "tools/call":
             return self._whole(request, result_body(message.id, self.methods.result(actor, message, stateless)))
         token = progress_token(message.params) if takes(request.headers.get("accept"), EVENTS) else None
@@ -126,10 +131,14 @@ class CouncilMcp:
         told = [await _outcome(each) if isinstance(each, asyncio.Task) else each for each in answers]
         return _json(200, told) if told else Response(202)
 
-    def _listen(self, request: Request, message: jsonrpc.Request) -> StreamResponse:
+    def _listen(self, actor: Actor, request: Request, message: jsonrpc.Request) -> StreamResponse:
         wanted = message.params.get("notifications")
         if not isinstance(wanted, dict):
             raise mcp_stateless.rejection(message.id, jsonrpc.INVALID_PARAMS, "params.notifications says which notifications are wanted; {} wants none.")
+        try:
+            self.forum.presence.check_room(actor.agent_id)
+        except Refused as refusal:
+            raise mcp_stateless.rejection(message.id, number_of(refusal), words_of(refusal)) from None
         listening = Listening(message.id, wanted)
         return StreamResponse(200, stream_headers(), moving(self.forum, lambda: self._actor(request), listening.notices, first=listening.first))
 

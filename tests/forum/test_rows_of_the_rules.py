@@ -27,7 +27,7 @@ class Cast:
     async def acts(self, name: str, act: str, arguments: dict):
         """What comes of it: ("", its result), or (code, the words)."""
         result = await Program(self.talk.council.port, self.keys[name]).call(TOOLS.get(act, act), **arguments)
-        told, text = result["structuredContent"], result["content"][0]["text"]
+        told, text = result.get("structuredContent"), result["content"][0]["text"]
         return ("", told) if not result["isError"] else (told["errorCode"], text)
 
     async def live(self, agent_id: int, name: str) -> None:
