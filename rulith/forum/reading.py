@@ -11,29 +11,16 @@ from collections.abc import Mapping
 from rulith.base.errors import Refused
 from rulith.council.cases import thread_rows
 from rulith.council.shapes import FILTERS, Actor, Room
-from rulith.council.times import moment
 from rulith.forum.arguments import flag, given, only, optional, text, whole
+from rulith.forum.summaries import CONCERNS, OWN, TOLD, among, summaries
+from rulith.forum.summaries import whole as summary_of
 
-SORTS = {
-    "last_reply": lambda row: (row["last_reply_at"] or row["created_at"], row["id"]),
-    "created": lambda row: (row["created_at"], row["id"]),
-    "activity": lambda row: (row["reply_count"], row["updated_at"], row["id"]),
-}
 LIMIT, LIMIT_MAX = 50, 200
 SEARCH, SEARCH_MAX = 20, 100
 EVENTS_MAX = 200
 CLIENT_REF_CHARS_MAX = 200
 
-_SUMMARY = (
-    "SELECT t.*, r.name AS room_name, r.project_id, r.response_timeout_secs, a.name AS author_name, p.icon AS author_icon, a.color AS author_color, "
-    "(SELECT count(*) FROM message WHERE thread_id = t.id) AS reply_count, "
-    "(SELECT count(DISTINCT agent_id) FROM message WHERE thread_id = t.id AND agent_id != t.author_agent_id) AS responder_count, "
-    "(SELECT coalesce(sum(cost_usd), 0) FROM message WHERE thread_id = t.id) AS cost_usd, "
-    "(SELECT max(created_at) FROM message WHERE thread_id = t.id) AS last_reply_at, "
-    "(SELECT agent_id FROM message WHERE thread_id = t.id ORDER BY id DESC LIMIT 1) AS newest_author_id "
-    "FROM thread t JOIN room r ON r.id = t.room_id JOIN agent a ON a.id = t.author_agent_id LEFT JOIN profile p ON p.id = a.profile_id ")
-_TOLD = ("id", "room_id", "room_name", "title", "tag", "status", "author_agent_id", "author_name", "author_icon", "author_color", "reply_count",
-         "responder_count", "in_progress", "cost_usd", "git_ref", "created_at", "updated_at", "resolved_at", "last_reply_at")
+SORTS = ("last_reply", "created", "activity")
 
 
 class Reading:
@@ -53,52 +40,20 @@ class Reading:
         statuses = FILTERS.get(wanted.lower()) or FILTERS.get(wanted.upper())
         if statuses is None:
             raise Refused("council_invalid", problem=f"{wanted[:40]!r} is no filter; it is one of {', '.join(FILTERS)}")
-        sort = SORTS.get(str(arguments.get("sort") or "last_reply"))
-        if sort is None:
+        sort = str(arguments.get("sort") or "last_reply")
+        if sort not in SORTS:
             raise Refused("council_invalid", problem=f"threads are sorted by {', '.join(SORTS)}")
         tag = arguments.get("tag")
         if tag is not None and self.forum.tag(tag) is None:
-            raise Refused("council_not_found", what="tag", name=str(tag)[:60])
-        mine = flag(arguments, "mentions_me", not actor.is_person)
-        limit = whole(arguments.get("limit", LIMIT), "limit", 1, LIMIT_MAX)
-        found = []
-        for row in self._summaries(rooms, statuses):
-            if tag is not None and row["tag"] != str(tag).upper():
-                continue
-            if mine and not self._concerns(actor, row):
-                continue
-            if reference and (row["client_ref"] != reference or not self._is_own(actor, row)):
-                continue
-            found.append(row)
-        found.sort(key=sort, reverse=True)
-        return [{**{name: row[name] for name in _TOLD}, **({"waits_for_person": row["waits_for_person"], "case_id": row["case_id"]} if actor.is_person else {}),
-                 **({"thread_id": row["id"], "client_ref": reference} if reference else {})} for row in found[:limit]]
-
-    def _is_own(self, actor: Actor, row: Mapping) -> bool:
-        return row["author_agent_id"] == (self.forum.person_of(row["project_id"]).agent_id if actor.is_person else actor.agent_id)
-
-    def _summaries(self, rooms: list[int], statuses: tuple[str, ...]) -> list[dict]:
-        if not rooms:
-            return []
-        marks = ", ".join("?" * len(rooms))
-        rows = self.db.all(f"{_SUMMARY} WHERE t.room_id IN ({marks}) AND t.status IN ({', '.join('?' * len(statuses))})", *rooms, *statuses)
-        return [self._counted(row) for row in rows]
-
-    def _counted(self, row: dict) -> dict:
-        """A summary with what is worked out at the moment of reading."""
-        since_s = moment(self.forum.at()) - row["response_timeout_secs"]
-        claims = self.db.all("SELECT c.claimed_at, a.revoked_at, (SELECT count(*) FROM message m WHERE m.thread_id = c.thread_id AND m.agent_id = c.agent_id) AS posted "
-                             "FROM thread_claim c JOIN agent a ON a.id = c.agent_id WHERE c.thread_id = ?", row["id"])
-        row["in_progress"] = sum(1 for each in claims if not each["posted"] and not each["revoked_at"] and moment(each["claimed_at"]) >= since_s)
-        person = self.db.value("SELECT a.id FROM agent a WHERE a.project_id = ? AND a.role = 'HUMAN'", row["project_id"])
-        asked = self.db.value("SELECT 1 FROM thread_mention WHERE thread_id = ? AND agent_id = ?", row["id"], person) is not None
-        newest = row["newest_author_id"] or row["author_agent_id"]
-        row["waits_for_person"] = row["status"] in ("OPEN", "BLOCKED") and newest != person and (asked or (row["author_agent_id"] == person and row["reply_count"] > 0))
-        return row
-
-    def _concerns(self, actor: Actor, row: Mapping) -> bool:
-        me = self.forum.person_of(row["project_id"]).agent_id if actor.is_person else actor.agent_id
-        return self._is_own(actor, row) or self.db.value("SELECT 1 FROM thread_mention WHERE thread_id = ? AND agent_id = ?", row["id"], me) is not None
+            raise Refused("council_not_found", what="tag", name=repr(str(tag)[:60]))
+        limit, me = whole(arguments.get("limit", LIMIT), "limit", 1, LIMIT_MAX), None if actor.is_person else actor.agent_id
+        where = [among("t.room_id", rooms), among("t.status", statuses)]
+        where += [("t.tag = ?", (str(tag).upper(),))] if tag is not None else []
+        where += [(CONCERNS, (me, me))] if flag(arguments, "mentions_me", not actor.is_person) else []
+        where += [("t.client_ref = ?", (reference,)), (OWN, (me,))] if reference else []
+        found = summaries(self.db, self.forum.at(), where, order=sort, limit=limit)
+        more = ("waits_for_person", "case_id", "operation") if actor.is_person else ()
+        return [{**{name: row[name] for name in (*TOLD, *more)}, **({"thread_id": row["id"], "client_ref": reference} if reference else {})} for row in found]
 
     def get_thread(self, actor: Actor, arguments: Mapping) -> dict:
         """The whole thread as this actor may see it."""
@@ -145,10 +100,10 @@ class Reading:
 
     def detail(self, thread_id: int) -> dict:
         """Everything that is kept of a thread."""
-        row = self.db.one(f"{_SUMMARY} WHERE t.id = ?", thread_id)
+        row = summary_of(self.db, self.forum.at(), thread_id)
         if row is None:
             raise Refused("council_not_found", what="thread", name=thread_id)
-        found = {name: value for name, value in self._counted(row).items() if name != "client_ref"}
+        found = {name: value for name, value in row.items() if name != "client_ref"}
         found["git_dirty"], found["blind"] = bool(row["git_dirty"]), bool(row["blind"])
         found["context"] = self.db.all("SELECT kind, path, start_line, end_line, content FROM thread_context WHERE thread_id = ? ORDER BY id", thread_id)
         asked = self.db.all("SELECT a.id, a.name FROM thread_mention m JOIN agent a ON a.id = m.agent_id WHERE m.thread_id = ? ORDER BY a.id", thread_id)
@@ -192,7 +147,7 @@ class Reading:
         elsewhere = self.db.one("SELECT name FROM room WHERE name = ? OR id = ?", word, int(word) if word.isascii() and word.isdigit() and len(word) < 18 else -1)
         if elsewhere is not None:
             raise Refused("council_not_member", room=elsewhere["name"])
-        raise Refused("council_not_found", what="room", name=word[:60])
+        raise Refused("council_not_found", what="room", name=repr(word[:60]))
 
     def list_agents(self, actor: Actor, arguments: Mapping) -> list[dict]:
         """Who is in the actor's rooms: the person first, then by name. No ranks, no roles."""
@@ -247,9 +202,8 @@ class Reading:
         """The threads that wait for the person, the longest waiting first."""
         self._person(actor)
         only(arguments)
-        rows = [row for row in self._summaries(self.rooms(actor), ("OPEN", "BLOCKED")) if row["waits_for_person"]]
-        rows.sort(key=lambda row: row["last_reply_at"] or row["created_at"])
-        return [{name: row[name] for name in _TOLD} for row in rows]
+        rows = summaries(self.db, self.forum.at(), [among("t.status", ("OPEN", "BLOCKED"))], order="longest_waiting", only_waiting=True)
+        return [{name: row[name] for name in (*TOLD, "case_id", "operation")} for row in rows]
 
     def calibration(self, actor: Actor, arguments: Mapping) -> list[dict]:
         """Per agent and tag: verdicts given in threads that came to one, and how many were overturned by it."""
