@@ -12,6 +12,7 @@ Source  the council surface, "HTTP and MCP transport", "wait_for_updates"
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 
 from rulith.base.errors import Refused
@@ -90,7 +91,10 @@ class CouncilMcp:
         try:
             sent = read_json(request.body, "the body")
         except Refused as refusal:
-            return _json(unread, jsonrpc.error_of(refusal))
+            called = _inexact_call(request.body) if refusal.code == "number_out_of_range" else None
+            if called is None:
+                return _json(unread, jsonrpc.error_of(refusal))
+            return _json(200, result_body(called.id, refused(Refused("council_invalid", problem=refusal.happened.rstrip(".")))))
         if isinstance(sent, list):
             return await self._batch(actor, request, sent)
         message = _read(sent)
@@ -210,6 +214,15 @@ def _read(sent: object) -> jsonrpc.Message | dict:
         return jsonrpc.read_message(sent)
     except Refused as refusal:
         return jsonrpc.error_of(refusal, sent["id"] if isinstance(sent, dict) and jsonrpc.is_id(sent.get("id")) else None)
+
+
+def _inexact_call(body: bytes) -> jsonrpc.Request | None:
+    """The call of a tool that a body with a number outside the exact range is, so that its model reads why it was refused."""
+    try:
+        message = jsonrpc.read_message(json.loads(body))
+    except (Refused, ValueError, RecursionError):
+        return None
+    return message if isinstance(message, jsonrpc.Request) and message.method == "tools/call" else None
 
 
 def _key_digest(request: Request) -> str:

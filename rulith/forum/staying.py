@@ -6,11 +6,11 @@ Source  the council surface, "Tools" (`staying_in_touch`)
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Sequence
 
 from rulith.base.errors import Refused
+from rulith.base.json_text import read_json
 from rulith.council import advice
 from rulith.procs.archive import checkout_root, interpreter, role_command, running_archive
 from rulith.procs.roles import inherited_environment
@@ -56,7 +56,7 @@ def can_wait(argv: Sequence[str]) -> bool:
     try:
         told = answer_of([*argv, "--capabilities"], cwd=os.getcwd(), env=inherited_environment(os.environ), timeout_s=ANSWER_S,
                          stdout_bytes_max=ANSWER_BYTES_MAX)
-        able = json.loads(told.stdout)
-    except (Refused, OSError, ValueError):
+        able = read_json(told.stdout, "the watcher's answer")
+    except (Refused, OSError):
         return False
     return told.status == 0 and isinstance(able, dict) and able.get("ws") is True and able.get("once") is True
