@@ -22,7 +22,8 @@ from rulith.council.seeds import BY_KEY, PROFILES, TAGS, Tag
 from rulith.council.shapes import PERSON, PERSON_ROLE, Actor, Room, Standing, Thread
 from rulith.council.times import told
 from rulith.council.wake import is_waiting, is_wakeable
-from rulith.forum.arguments import json_list, whole
+from rulith.forum.access import Access
+from rulith.forum.arguments import check_letters, json_list, whole
 from rulith.forum.beside import AsideFolder, Beside, Looks
 from rulith.forum.files import Excerpt
 from rulith.forum.house import House
@@ -62,8 +63,8 @@ class Forum:
         self.presence = Presence(clock, lambda: self.bus.fire(PERSON.agent_id))
         self.agent_changed: Callable[[int], None] = lambda agent_id: None      # its credentials ended, or what starts it is another
         self._acts: dict[str, Callable[[Actor, Mapping], object]] = {}
-        self.reading = Reading(self)
-        for part in (House(self), Threads(self), self.reading, Looking(self)):
+        self.reading, self._access = Reading(self), Access(self)
+        for part in (House(self), Threads(self), self.reading, Looking(self), self._access):
             self.take_acts(part)
         self.waiting = Waiting(self)
         self._seed()
@@ -81,6 +82,7 @@ class Forum:
             raise Refused("council_not_found", what="operation", name=repr(name[:60]))
         if actor.is_watcher and name != "list_tags":          # of which its whoami tells
             raise Refused("council_watcher")
+        check_letters(arguments)
         return act(self.present(actor), arguments)
 
     async def act(self, actor: Actor, name: str, arguments: Mapping) -> object:
@@ -217,9 +219,7 @@ class Forum:
         """Write down that a file was read, or why not."""
         if self._looks is not None and not self._looks.is_news():
             return
-        with self.db.change():
-            self.db.insert("file_access", agent_id=actor.agent_id, thread_id=thread_id, act=act, path=path, allowed=int(allowed), reason=reason,
-                           created_at=self.at())
+        self._access.note(actor, thread_id, act, path, allowed, reason)
 
     # --- whom it needs -------------------------------------------------------------------
 

@@ -24,8 +24,7 @@ SORTS = ("last_reply", "created", "activity")
 
 
 class Reading:
-    ACTS = ("list_threads", "get_thread", "thread_rows", "list_agents", "list_tags", "list_connections", "search", "events_since", "needs_you", "calibration",
-            "file_access")
+    ACTS = ("list_threads", "get_thread", "thread_rows", "list_agents", "list_tags", "list_connections", "search", "events_since", "needs_you", "calibration")
 
     def __init__(self, forum) -> None:
         self.forum, self.db = forum, forum.db
@@ -220,18 +219,7 @@ class Reading:
             about["overturned"] += row["verdict"] != row["settled_verdict"]
         return list(found.values())
 
-    def file_access(self, actor: Actor, arguments: Mapping) -> list[dict]:
-        """What agents read or were refused, the newest first."""
-        self._person(actor)
-        only(arguments, "agent_id", "limit")
-        limit, agent_id = whole(arguments.get("limit", LIMIT_MAX), "limit", 1, 1_000), optional_id(arguments, "agent_id")
-        rows = self.db.all("SELECT f.*, a.name FROM file_access f JOIN agent a ON a.id = f.agent_id WHERE ?1 IS NULL OR f.agent_id = ?1 ORDER BY f.id DESC LIMIT ?2", agent_id, limit)
-        return [{**row, "allowed": bool(row["allowed"])} for row in rows]
-
     def _person(self, actor: Actor) -> None:
         if not actor.is_person:
             raise Refused("council_not_found", what="operation", name="for agents")
 
-
-def optional_id(arguments: Mapping, name: str) -> int | None:
-    return whole(arguments[name], name) if arguments.get(name) is not None else None

@@ -117,6 +117,10 @@ class CouncilDb:
     def delete(self, table: str, **where: object) -> int:
         return self._db.execute(f"DELETE FROM {table} WHERE {' AND '.join(f'{name} = ?' for name in where)}", tuple(where.values())).rowcount
 
+    def delete_to(self, table: str, last_id: int, **where: object) -> int:
+        """Delete the rows up to this id; how many there were."""
+        return self._db.execute(f"DELETE FROM {table} WHERE id <= ? AND {' AND '.join(f'{name} = ?' for name in where)}", (last_id, *where.values())).rowcount
+
     def event(self, kind: str, at: str, *, room: int | None = None, thread: int | None = None, actor: int | None = None, **payload: object) -> int:
         return self.insert("event", room_id=room, thread_id=thread, kind=kind, actor_agent_id=actor,
                            payload=json.dumps(payload, ensure_ascii=False), created_at=at)

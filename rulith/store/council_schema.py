@@ -65,8 +65,18 @@ _TABLES = (
          allowed INTEGER NOT NULL, reason TEXT NOT NULL, created_at TEXT NOT NULL) STRICT""",
 )
 
+_LOOKS = (
+    "CREATE INDEX access_agent ON file_access (agent_id, allowed, id)",
+    """CREATE TABLE file_access_dropped (
+         agent_id INTEGER NOT NULL REFERENCES agent ON DELETE CASCADE, allowed INTEGER NOT NULL, count INTEGER NOT NULL, newest_at TEXT NOT NULL,
+         PRIMARY KEY (agent_id, allowed)) STRICT, WITHOUT ROWID""",
+)
+
 # number, name, statements
-MIGRATIONS: tuple[tuple[int, str, tuple[str, ...]], ...] = ((1, "projects, rooms, threads", _TABLES),)
+MIGRATIONS: tuple[tuple[int, str, tuple[str, ...]], ...] = (
+    (1, "projects, rooms, threads", _TABLES),
+    (2, "looks that were let go", _LOOKS),
+)
 NEWEST = MIGRATIONS[-1][0]
 
 # The index of words is made anew whenever it is not there, so a Python whose SQLite has no FTS5 reads the same file.
