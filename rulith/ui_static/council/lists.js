@@ -67,7 +67,8 @@ export const calibration = (s, act) => page(s, act, "Calibration", quiet("Verdic
 
 export function looks(s, act) {
   const agents = ask("list_agents").value ?? [], { agent = "" } = form("looks");
-  return page(s, act, "Looks into files", quiet("Each look into a project's folder, those refused too."),
+  const gone = (ask("file_access_dropped", agent && { agent_id: Number(agent) } || {}).value ?? []).reduce((sum, row) => sum + row.count, 0);
+  return page(s, act, "Looks into files", quiet(`Each look into a project's folder, those refused too.${gone ? ` ${gone} older ones are no longer kept.` : ""}`),
     field("looks", "agent", "Of", { options: [["", "everybody"], ...agents.map((row) => [row.id, row.name])] }),
     known(act, "log", ask("file_access", { limit: 1000, ...(agent && { agent_id: Number(agent) }) }), (rows) => (rows.length === 0 ? empty("Nothing was looked at.")
       : windowed(s, act, `looks ${agent}`, rows, (row) => h("li", { key: row.id, class: "look" }, row.allowed ? marked(row.act, "quiet", "file") : marked(`${row.act} refused`, "bad", "refused"),
