@@ -195,14 +195,15 @@ class Bridge:
     async def _tool(self, name: str, arguments: Mapping[str, object], timeout_s: float) -> dict[str, object]:
         """Raises Refused watch_…"""
         self._number += 1
+        number = self._number
         headers = {**council_client.headers(self._key), "connection": "close"}
         try:
-            answer = await self._client.request("POST", self._url, headers, council_client.tool_call(self._number, name, arguments), timeout_s=timeout_s)
+            answer = await self._client.request("POST", self._url, headers, council_client.tool_call(number, name, arguments), timeout_s=timeout_s)
         except NetFailed as failed:
             raise Refused("watch_unreachable", url=self._url, problem=failed.detail) from None
         if answer.status == 401:
             self._key_refused()
-        return council_client.judge(answer.status, answer.headers.get("content-type") or "", answer.body, self._number)
+        return council_client.judge(answer.status, answer.headers.get("content-type") or "", answer.body, number)
 
     # --- small things --------------------------------------------------------------------
 

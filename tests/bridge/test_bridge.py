@@ -13,7 +13,7 @@ from rulith.forum.bridge import KEY_REFUSED
 from rulith.net.messages import Response, StreamResponse, json_response, text_response
 from rulith.wire import bridging
 from rulith.wire.mcp_stateless import VERSION_KEY
-from tests.bridge.conftest import KEY, OPENED, call
+from tests.bridge.conftest import KEY, ME, OPENED, call
 
 STREAM = [("content-type", "text/event-stream")]
 
@@ -251,6 +251,24 @@ def test_a_greeting_says_whom_it_speaks_as_and_a_refused_key_says_so_once(talkin
         assert (await talk.hears())["error"]["code"] == -32001
         assert talk.said == [KEY_REFUSED] and not any(KEY in each for each in talk.said)
     talking(refused)
+
+
+def test_the_greeting_may_come_late_and_is_still_understood(talking):
+    """A past bug: the channel had asked meanwhile, and the greeting's answer was taken for another's."""
+    async def story(talk):
+        asked = asyncio.Event()
+
+        async def late(message, request):
+            await asked.wait()
+            return ME
+        talk.script.answers["whoami"] = late
+        talk.bridge.start()
+        await talk.opens()
+        await talk.until(lambda: talk.script.count("wait_for_updates") == 1)
+        asked.set()
+        await talk.until(lambda: bool(talk.said))
+        assert talk.said == ["Speaks as ann of Shop in #general, #api."]
+    talking(story)
 
 
 # --- the channel --------------------------------------------------------------------------
