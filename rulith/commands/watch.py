@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
 from rulith.procs.blank import blank_variables
-from rulith.procs.child import Settings, emit, expect_end, read_settings
+from rulith.procs.child import Settings, emit, end_with_parent, expect_end, read_settings
 from rulith.procs.warden import WORD, keep_one
 from rulith.watching.core import EXIT_DONE, EXIT_KEY
 from rulith.watching.settings import CAPABILITIES, WatchSettings
@@ -32,6 +32,8 @@ def main(argv: Sequence[str]) -> int:
     if list(argv) == [WORD]:
         return keep_one()
     settings = read_settings()
+    if settings.attached:
+        end_with_parent()
     blank_variables(SECRETS)
     try:
         flags = read_flags([*argv, *settings.args], settings)

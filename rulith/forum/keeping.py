@@ -105,7 +105,7 @@ class Keeping:
         supervisor, forum = self.supervisor, self.supervisor.forum
         row = forum.agent(self.agent_id)
         launch = supervisor.launch_of(row)
-        place = supervisor.place_of(row)
+        place = await forum.beside.play(lambda: supervisor.place_of(row))
         await asyncio.wait([supervisor.programs.ask_shell()])
         program = supervisor.programs.find(launch.command, place)
         waits, runs = (forum.mint_live(self.agent_id, is_watcher=only_waits) for only_waits in (True, False))
