@@ -9,6 +9,9 @@ Source  the council surface, "Rules"
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 from rulith.base.errors import Refused
 from rulith.council.mentions import EVERYONE
 from rulith.council.seeds import Tag
@@ -16,6 +19,7 @@ from rulith.council.shapes import RESOLVED, SEVERITIES, STATUSES, WONTFIX, BLOCK
 
 OLD_WORDS = {"REFUTED": "CLEARED"}
 BODY_CHARS_MAX, TITLE_CHARS_MAX, NAME_CHARS_MAX = 64_000, 300, 80
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0]")      # printable, and nothing to see
 COST_USD_MAX, TOKENS_MAX = 1_000_000.0, 10**12
 
 
@@ -31,7 +35,7 @@ def check_open(actor: Actor, room: Room, standing: Standing, title: str, tag: Ta
     if not folder_readable:
         raise Refused("council_folder_unreadable")
     if tag is None:
-        raise Refused("council_not_found", what="tag", name=tag_key)
+        raise Refused("council_not_found", what="tag", name=repr(tag_key[:60]))
 
 
 def read_reply(actor: Actor, room: Room, thread: Thread, standing: Standing, tag: Tag | None, *, body: str, verdict: object, severity: object) -> Reply:
@@ -79,7 +83,7 @@ def check_claim(actor: Actor, room: Room, thread: Thread, standing: Standing) ->
 def check_status(actor: Actor, room: Room, thread: Thread, standing: Standing, opener: str, status: object) -> str:
     wanted = str(status).upper()
     if wanted not in STATUSES:
-        raise Refused("council_invalid", problem=f"{status!r} is no status; it is one of {', '.join(each for each in STATUSES if each != RESOLVED)}")
+        raise Refused("council_invalid", problem=f"{str(status)[:40]!r} is no status; it is one of {', '.join(each for each in STATUSES if each != RESOLVED)}")
     if wanted == RESOLVED:
         raise Refused("council_invalid", problem="a thread is resolved with resolve_thread, which asks for the summary")
     check_member(standing, room)
@@ -92,7 +96,7 @@ def check_resolve(actor: Actor, room: Room, thread: Thread, standing: Standing, 
     check_member(standing, room)
     wanted = str(status or RESOLVED).upper()
     if wanted not in (RESOLVED, WONTFIX, BLOCKED):
-        raise Refused("council_invalid", problem=f"a thread ends as RESOLVED, WONTFIX or BLOCKED, not as {status!r}")
+        raise Refused("council_invalid", problem=f"a thread ends as RESOLVED, WONTFIX or BLOCKED, not as {str(status)[:40]!r}")
     check_words(summary, "summary", BODY_CHARS_MAX)
     return wanted
 
@@ -155,11 +159,22 @@ def room_name(given: object) -> str:
     return kept
 
 
+def folded(name: str) -> str:
+    """What of a name tells it from others: no case, no other form of the same letters."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def one_title(given: str) -> str:
+    """A title on one line, with the letters that show."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in given).split())
+
+
 def agent_name(given: object) -> str:
-    name = str(given).strip() if isinstance(given, str) else ""
-    if not name or len(name) > NAME_CHARS_MAX:
-        raise Refused("council_invalid", problem="an agent's name is blank or too long")
-    if name.casefold() == EVERYONE:
+    """A name that stays on its line and shows all of its letters, so that it passes for no other."""
+    name = " ".join(given.split()) if isinstance(given, str) else ""
+    if not name or len(name) > NAME_CHARS_MAX or not name.isprintable() or _UNSEEN.search(name):
+        raise Refused("council_invalid", problem="an agent's name is blank, too long, or holds letters that do not show")
+    if folded(name) == EVERYONE:
         raise Refused("council_invalid", problem=f"@{EVERYONE} calls all members, so no agent is named so")
     return name
 

@@ -16,6 +16,7 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
 _HEADING, _UNDERLINE = re.compile(r" {0,3}#"), re.compile(r" {0,3}(-+|=+)[ \t]*")
 _MARKS = re.compile(r"[\\`*_\[\]<>&~]")
 _TAG = re.compile(r"(?<!\\)(\\*)<(?=[A-Za-z/!?])")
+_BREAKS = re.compile("\r\n|[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")      # where some reader begins a new line
 _SPAN = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)|[^`]+|`+")     # code with its backticks as group 1, or what is none
 _TAIL = "Written by the council of rulith. The threads of this folder are decisions as they were taken; nothing here approves an operation."
 
@@ -58,7 +59,7 @@ def prose(text: str, *, is_page: bool = False) -> str:
     is_page  it is for a page too: no tag begins outside code, so none hides or holds what follows
     """
     lines, told, fence = [], [], ""          # told: the numbers of the lines that are no code
-    for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+    for line in _BREAKS.sub("\n", text).split("\n"):
         mark = _FENCE.match(line)
         if fence:
             if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not line.strip(" \t").strip(fence[0]):
@@ -129,11 +130,15 @@ def record_text(detail: Mapping) -> str:
     for message in detail["messages"]:
         marks = [f"**{message['verdict']}**" if message["verdict"] else "", message["severity"] or "", "_edited_" if message["edited_at"] else ""]
         told = " · ".join(mark for mark in marks if mark)
-        parts += ["", f"### {inline(message['author_name'])}{' — ' + told if told else ''}", "", f"<sub>{message['created_at']}</sub>", "",
+        parts += ["", f"### {inline(message['author_name'])}{' — ' + told if told else ''}", "", f"<sub>{message['created_at']} · {_kind(message)}</sub>", "",
                   prose(message["body"], is_page=True)]
         if message["refs"]:
             parts += ["", "References:", "", *(f"- {reference(ref)}" for ref in message["refs"])]
     return "\n".join([*parts, "", "---", "", f"_{_TAIL}_", ""])
+
+
+def _kind(message: Mapping) -> str:
+    return "a person" if message["is_person"] else "a program, started by the council" if message["supervised"] else "a program"
 
 
 def _verdicts(messages: Sequence[Mapping]) -> list[str]:

@@ -28,7 +28,7 @@ def transcript(detail: Mapping, tag: Tag | None) -> str:
     if detail.get("case_id") or detail.get("operation"):
         parts.append("About " + ", ".join(f"{name} {one_line(detail[key])}" for name, key in (("Case", "case_id"), ("root", "root"), ("operation", "operation")) if detail.get(key)))
     for claim in detail["claims"]:
-        parts.append(f"{one_line(claim['agent_name'])} is working on it since {claim['claimed_at']}{': ' + one_line(claim['note']) if claim['note'] else ''}")
+        parts.append(f"Working on it: {one_line(claim['agent_name'])}, since {claim['claimed_at']}{': ' + one_line(claim['note']) if claim['note'] else ''}")
     if tag is not None:
         words = f" Verdicts, which are optional: {', '.join(tag.verdicts)}." if tag.verdicts else " It takes no verdict."
         parts += ["", "## What this tag expects of you", "", tag.instruction + words]

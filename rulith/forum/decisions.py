@@ -18,6 +18,7 @@ from typing import Protocol
 
 from rulith.base.errors import Refused
 from rulith.council.cases import DECISION_TAG, ENDED, NEEDS_PERSON, WAITS, in_doubt, operation_key, outcome, question
+from rulith.council.checks import folded
 from rulith.council.seeds import DECISIONS, OBSERVER_MARK
 from rulith.council.shapes import AGENT_ROLE, PERSON, Actor
 from rulith.disk.home import Home
@@ -206,7 +207,7 @@ class Observer:
         return None if row["revoked_at"] else self.forum.actor(row)
 
     def _free_name(self, project_id: int) -> str:
-        taken = {each["name"].casefold() for each in self.db.all("SELECT name FROM agent WHERE project_id = ?", project_id)}
+        taken = {folded(each["name"]) for each in self.db.all("SELECT name FROM agent WHERE project_id = ?", project_id)}
         return next(name for name in (NAME, *(f"{NAME}-{number}" for number in range(2, len(taken) + 3))) if name not in taken)
 
     def _tell(self, refusal: Refused) -> None:

@@ -110,7 +110,7 @@ class ProjectFolder:
         except Refused as refusal:
             raise refusal if refusal.code.startswith("council_") else _in_our_words(refusal) from None
         except OSError as problem:
-            raise Refused("council_invalid", problem=f"{shown(names)} cannot be read ({problem.strerror})") from None
+            raise Refused("council_invalid", problem=f"{_printable(shown(names))[:500]} cannot be read ({problem.strerror})") from None
 
     def excerpt(self, path: str, start: int | None, end: int | None) -> tuple[str, str]:
         """(path within the folder, its lines)."""
@@ -260,9 +260,9 @@ def _printable(path: str) -> str:
 
 
 def _forbidden(path: str, problem: str) -> Refused:
-    return Refused("council_path", path=repr(path[:120]), problem=problem)
+    return Refused("council_path", path=repr(path[:120]), problem=_printable(problem))
 
 
 def _in_our_words(refusal: Refused) -> Refused:
     problem = str(refusal.facts.get("problem") or refusal.happened)
-    return Refused("council_invalid", problem=problem.replace("the Source's folder", "the project folder"))
+    return Refused("council_invalid", problem=_printable(problem.replace("the Source's folder", "the project folder"))[:500])

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from rulith.base.errors import Refused
 from rulith.base.ids import random_bytes
 from rulith.council import keys
-from rulith.council.checks import ROOM_NUMBERS, agent_name, check_words, room_name, room_number
+from rulith.council.checks import ROOM_NUMBERS, agent_name, check_words, folded, room_name, room_number
 from rulith.council.seeds import OBSERVER_MARK, PERSON_COLOR, PERSON_NAME, ROOM
 from rulith.council.shapes import AGENT_ROLE, PERSON_ROLE, Actor
 from rulith.forum.arguments import flag, given, json_list, only, optional, text, whole
 
-NAME_CHARS_MAX, NOTE_CHARS_MAX, COLOR_CHARS_MAX = 80, 2_000, 40
+NAME_CHARS_MAX, NOTE_CHARS_MAX, COLOR_CHARS_MAX, ROOMS_MAX = 80, 2_000, 40, 500
 
 
 class House:
@@ -213,6 +213,9 @@ class House:
         only(arguments, "project_id", "name", "profile_id", "system_note", "color", "rooms")
         project, name = self.forum.project(given(arguments, "project_id")), agent_name(given(arguments, "name"))
         self._check_free(project["id"], name)
+        rooms = arguments.get("rooms") or []
+        if not isinstance(rooms, list) or len(rooms) > ROOMS_MAX:
+            raise Refused("council_invalid", problem=f"rooms is no list of at most {ROOMS_MAX} ids of rooms")
         profile_id = self._profile(arguments.get("profile_id"))
         at, (key_id, key) = self.forum.at(), keys.key_from(random_bytes(keys.KEY_ID_CHARS), random_bytes(keys.SECRET_BYTES))
         with self.db.change():
@@ -221,7 +224,7 @@ class House:
                 key_preview=keys.preview(key), system_note=optional(arguments, "system_note", chars_max=NOTE_CHARS_MAX) or "",
                 color=optional(arguments, "color", chars_max=COLOR_CHARS_MAX) or "", created_at=at)
             self.db.event("agent.created", at, id=agent_id, name=name, role=AGENT_ROLE)
-            for room in arguments.get("rooms") or ():
+            for room in rooms:
                 self._join(agent_id, room, at)
         self.forum.changed()
         return {"agent_id": agent_id, "api_key": key}
@@ -323,7 +326,7 @@ class House:
     def _check_free(self, project_id: int, name: str, but: int = 0) -> None:
         """Names are told apart without regard to case, as mentions read them."""
         for row in self.db.all("SELECT id, name FROM agent WHERE project_id = ?", project_id):
-            if row["id"] != but and row["name"].casefold() == name.casefold():
+            if row["id"] != but and folded(row["name"]) == folded(name):
                 raise Refused("council_name_taken", name=name)
 
     def _patch(self, table: str, key: int, patch: dict, kind: str, *, room: int | None = None, actor: int | None = None) -> None:

@@ -39,6 +39,7 @@ class Threads:
         if known is not None:
             return {"thread_id": known["id"], "opened": False, "asked": self._asked(known["id"])}
         title, body, tag_key = (text(arguments, name, chars_max=checks.BODY_CHARS_MAX) for name in ("title", "body", "tag"))
+        title = checks.one_title(title)
         tag, folder = self.forum.tag(tag_key), self.forum.folder(self.forum.project(room.project_id)["folder_path"])
         standing = Standing(self.forum.is_member(room.id, actor.agent_id), True)
         checks.check_open(actor, room, standing, title, tag, tag_key, folder_readable=folder.is_readable())
@@ -49,7 +50,7 @@ class Threads:
         at = self.forum.at()
         with self.db.change():
             thread_id = self.db.insert(
-                "thread", room_id=room.id, author_agent_id=actor.agent_id, title=title.strip(), body=body, tag=tag.key, status=OPEN, git_ref=ref,
+                "thread", room_id=room.id, author_agent_id=actor.agent_id, title=title, body=body, tag=tag.key, status=OPEN, git_ref=ref,
                 git_dirty=int(dirty), blind=int(flag(arguments, "blind", False)), client_ref=client_ref, created_at=at, updated_at=at,
                 **about)
             for item in context:

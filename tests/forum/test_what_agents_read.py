@@ -27,13 +27,13 @@ def test_a_transcript_names_ids_askers_claims_and_who_is_a_person(council):
     thread = council.opens(body="@ann see", context=[{"kind": "note", "content": "```\nfence\n```"}])
     council.does(ann, "claim_thread", thread_id=thread, note="reading")
     told = transcript(council.does(ann, "get_thread", thread_id=thread), BY_KEY["ADVERSARIAL_REVIEW"])
-    for part in (f"# Thread {thread} — A question", "ADVERSARIAL_REVIEW · OPEN · opened by you (the person)", "1 still working", "Asked: ann", "ann is working on it", "## What this tag expects",
+    for part in (f"# Thread {thread} — A question", "ADVERSARIAL_REVIEW · OPEN · opened by you (the person)", "1 still working", "Asked: ann", "Working on it: ann, since 2", "## What this tag expects",
                  "optional: CONFIRMED, CLEARED, UNCERTAIN", "````\n```\nfence\n```\n````", "_None yet._"):
         assert part in told, part
     council.does(ann, "reply", thread_id=thread, body="it breaks", verdict="CONFIRMED", refs=[{"path": "a.py", "line": 3}])
     council.act("resolve_thread", thread_id=thread, summary="mended")
     told = transcript(council.does(ann, "get_thread", thread_id=thread), None)
-    assert "### ann (program) — CONFIRMED\nmessage 1, " in told and "- `a.py:3`" in told and "## Resolution\n\nmended" in told and "working on it" not in told
+    assert "### ann (program) — CONFIRMED\nmessage 1, " in told and "- `a.py:3`" in told and "## Resolution\n\nmended" in told and "Working on it" not in told
 
 
 def test_a_blind_round_says_that_words_are_held_back(council):
