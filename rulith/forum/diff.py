@@ -2,8 +2,9 @@
 
 Nothing that the repository names is run: no hook, no diff driver, no text conversion, no
 filter, no pager, no monitor, no fetch of what a partial clone lacks. Nothing outside the
-folder is shown: a working tree that the repository's settings place elsewhere, or a
-repository that does not know of this folder, is none. Only commits are compared, so an
+folder is shown: a working tree that the repository's settings place elsewhere, a
+repository that does not know of this folder, or one that takes its objects from another
+place, is none. Only commits are compared, so an
 object of a name nobody reads cannot be asked for by its number. Changes nothing but the
 times of files that git keeps in its index.
 
@@ -26,13 +27,16 @@ from rulith.procs.short import Answer, answer_of
 
 DIFF_BYTES_MAX = 409_600
 GIT_S = 15.0
+BIG_BYTES = 32 * 2**20           # a longer file is told as binary, and not taken into memory
+ALTERNATES_BYTES_MAX = 65_536
 _BASE = re.compile(r"[A-Za-z0-9._/~^@{}][A-Za-z0-9._/~^@{}-]{0,199}")
 _SMALL_BYTES_MAX, _NAMES_BYTES_MAX = 8_192, 1_048_576
 _DRIVERS_MAX = 500
 _SEEN = "rulith.seen"
-_QUIET = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "core.untrackedCache=false")
+_QUIET = ("--no-pager", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "core.untrackedCache=false",
+          "-c", f"core.bigFileThreshold={BIG_BYTES}", "-c", "diff.context=3", "-c", "diff.interHunkContext=0")
 _AS_TEXT = ("--no-color", "--no-ext-diff", "--no-textconv", "--relative", "--submodule=short", "--ignore-submodules=dirty", "--src-prefix=a/",
-            "--dst-prefix=b/", "-O/dev/null")
+            "--dst-prefix=b/", "-O/dev/null", "-l400")
 _ENV = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_PAGER": "cat", "LC_ALL": "C"}
 
 
@@ -47,6 +51,7 @@ class Git:
         try:
             env = self._environment()
             branch = self._run(("symbolic-ref", "--short", "--quiet", "HEAD"), env, _SMALL_BYTES_MAX).stdout.decode("utf-8", "replace").strip()
+            branch = "".join(letter if letter.isprintable() else "\ufffd" for letter in branch)
             told = self._run(("status", "--porcelain", "--ignore-submodules=dirty", "--", "."), env, _SMALL_BYTES_MAX)
         except Refused:
             return {"is_repo": False, "branch": None, "head": None, "dirty": False}
@@ -118,6 +123,8 @@ class Git:
         top, kept, shared = (os.path.realpath(os.path.join(self._root, line)) for line in lines)
         if not _holds(top, self._root):
             raise Refused("council_no_git", problem="the repository's working tree lies elsewhere")
+        if not _keeps_its_objects(shared, top):
+            raise Refused("council_no_git", problem="the repository takes its objects from another place")
         if (_holds(top, kept) and _holds(top, shared)) or _names_back(kept, top) or (not _holds(top, kept) and self._run(("config", "--get", "core.worktree"), env, _SMALL_BYTES_MAX).status == 0):
             return
         raise Refused("council_no_git", problem="the repository lies elsewhere and does not know of the project folder")
@@ -150,6 +157,29 @@ def _settings(rows: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 def _holds(outer: str, inner: str) -> bool:
     return inner == outer or inner.startswith(outer if outer.endswith(os.sep) else outer + os.sep)
+
+
+def _keeps_its_objects(shared: str, top: str) -> bool:
+    """Whether the objects lie in the repository, or are borrowed from below the same working tree: whoever asks for a number sees no other's."""
+    objects = os.path.join(shared, "objects")
+    within = lambda path: any(_holds(each, os.path.realpath(path)) for each in (shared, top))
+    try:
+        if not within(objects):
+            return False
+        for folder in (objects, os.path.join(objects, "pack"), os.path.join(objects, "info")):
+            if os.path.isdir(folder):
+                with os.scandir(folder) as entries:
+                    if not all(within(each.path) for each in entries if each.is_symlink()):
+                        return False
+        borrowed = os.path.join(objects, "info", "alternates")
+        if not os.path.lexists(borrowed):
+            return True
+        with open(borrowed, "rb") as file:
+            told = os.fsdecode(file.read(ALTERNATES_BYTES_MAX + 1))
+        lines = [line.strip() for line in told.splitlines() if line.strip() and not line.startswith("#")]
+        return len(told) <= ALTERNATES_BYTES_MAX and all(not line.startswith('"') and within(os.path.join(objects, line)) for line in lines)
+    except (OSError, ValueError):
+        return False
 
 
 def _names_back(kept: str, top: str) -> bool:

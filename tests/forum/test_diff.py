@@ -288,3 +288,94 @@ def test_the_address_of_a_repository_is_told_without_its_credentials(repo, url, 
 def test_the_remote_of_a_project_is_its_origin(repo):
     git(repo, "config", "remote.origin.url", "https://me:token@host/x.git")
     assert ProjectFolder(str(repo)).remote() == "https://host/x.git"
+
+
+@pytest.mark.parametrize("way", ["alternates", "relative", "quoted", "chained", "objects", "pack", "info"])
+def test_a_repository_that_takes_its_objects_from_another_place_is_none(repo, tmp_path, way):
+    """Else whoever guesses the first letters of a commit's number reads another project."""
+    evil = tmp_path / "evil"
+    evil.mkdir()
+    git(evil, "init", "-q")
+    put(evil, "own.txt", "own\n")
+    git(evil, "add", "-A")
+    git(evil, "commit", "-qm", "own")
+    put(evil, "own.txt", "changed\n")
+    assert "+changed" in told(evil)
+    theirs, objects = repo / ".git" / "objects", evil / ".git" / "objects"
+    if way in ("alternates", "relative", "quoted", "chained"):
+        line = {"alternates": str(theirs), "relative": os.path.relpath(theirs, objects), "quoted": f'"{theirs}"', "chained": f"# ours\n\n{theirs}"}[way]
+        put(evil, ".git/objects/info/alternates", line + "\n")
+    elif way == "objects":
+        shutil.move(objects, tmp_path / "moved")
+        shutil.copytree(tmp_path / "moved", theirs, dirs_exist_ok=True)
+        objects.symlink_to(theirs)
+    elif way == "pack":
+        git(repo, "repack", "-adq")
+        for file in (theirs / "pack").iterdir():
+            (objects / "pack" / file.name).symlink_to(file)
+    else:
+        shutil.rmtree(objects / "info")
+        put(tmp_path, "info/alternates", f"{theirs}\n")
+        (objects / "info").symlink_to(tmp_path / "info")
+    commit = git(repo, "rev-parse", "HEAD")
+    assert code(evil) == "council_no_git" and code(evil, commit) == "council_no_git" and code(evil, commit[:7]) == "council_no_git" and ProjectFolder(str(evil)).state() == (None, False)
+
+
+def test_objects_that_are_borrowed_within_the_same_tree_are_its_own(repo):
+    shutil.copytree(repo / ".git" / "objects", repo / "vendor" / "objects")
+    put(repo, ".git/objects/info/alternates", f"{repo / 'vendor' / 'objects'}\n"), put(repo, "a.txt", "changed\n")
+    assert "+changed" in told(repo)
+
+
+def test_a_file_that_is_far_too_long_is_told_and_not_taken_into_memory(repo, monkeypatch):
+    monkeypatch.setattr(diff, "_QUIET", tuple(word.replace(str(diff.BIG_BYTES), str(2**20)) for word in diff._QUIET))
+    put(repo, "huge.txt", "before\n" * 160_000)
+    git(repo, "config", "core.bigFileThreshold", "1g")
+    git(repo, "add", "huge.txt")
+    put(repo, "huge.txt", "after\n" + "before\n" * 160_000)
+    text = told(repo)
+    assert "huge.txt" in text and "Binary files" in text and len(text) < 2_000
+
+
+def test_settings_that_make_an_answer_long_or_slow_have_no_say(repo):
+    put(repo, "long.txt", "".join(f"line {number}\n" for number in range(400)))
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "long")
+    put(repo, "long.txt", "".join(f"line {number}\n" if number != 200 else "changed\n" for number in range(400)))
+    for name, value in (("diff.context", "1000000"), ("diff.interHunkContext", "1000000"), ("diff.renameLimit", "1000000"), ("diff.noprefix", "true"), ("diff.mnemonicPrefix", "true"), ("color.ui", "always"), ("color.diff", "always"),
+                        ("diff.wsErrorHighlight", "all"), ("diff.statGraphWidth", "1"), ("diff.orderFile", "/etc/passwd"), ("diff.relative", "true"), ("core.quotePath", "false"), ("status.showUntrackedFiles", "all"), ("diff.colorMoved", "zebra")):
+        git(repo, "config", name, value)
+    text = told(repo)
+    assert text.count("\n line ") == 6 and "a/long.txt b/long.txt" in text and "\x1b" not in text
+
+
+def test_pipes_links_and_folders_in_the_place_of_files_hold_nobody_up_and_lead_nowhere(repo, tmp_path):
+    put(tmp_path, "outside/b.txt", "OUTSIDE\n"), put(repo, "real/x.txt", "x\n"), put(repo, "l.txt", "l\n")
+    git(repo, "add", "-A")
+    git(repo, "commit", "-qm", "more")
+    shutil.rmtree(repo / "sub")
+    (repo / "sub").symlink_to(tmp_path / "outside")
+    (repo / "l.txt").unlink()
+    (repo / "l.txt").symlink_to(tmp_path / "outside" / "b.txt")
+    (repo / "real" / "x.txt").unlink()
+    (repo / "real" / "x.txt").mkdir()
+    text = told(repo)
+    assert "OUTSIDE" not in text and "deleted file" in text and "OUTSIDE" not in told(repo, "HEAD~1")
+    assert code(repo, None, "sub/b.txt") == "council_path" and ProjectFolder(str(repo)).state()[1] is True
+    (repo / "a.txt").unlink()
+    os.mkfifo(repo / "a.txt")
+    assert code(repo) == "council_no_git"                     # git itself knows no way to tell it, and waits for nobody
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", "a'b", "$(id)", "caf\u00e9", "--output=x"])
+def test_a_branch_of_any_name_is_only_told(repo, name):
+    put(repo, ".git/HEAD", f"ref: refs/heads/{name}\n")
+    assert ProjectFolder(str(repo)).status() == {"is_repo": True, "branch": name, "head": None, "dirty": True} and not (repo / "x").exists()
+
+
+def test_a_head_that_is_no_branch_stays_on_its_line(repo):
+    put(repo, ".git/HEAD", "ref: refs/heads/a\x1b[31m\u202eb\n")
+    told_of = ProjectFolder(str(repo)).status()
+    assert (told_of["branch"] or "").isprintable() and told_of["head"] is None
+    put(repo, ".git/HEAD", "ref: ../../../../etc/passwd\n")
+    assert code(repo, "HEAD") in ("council_no_git", "council_invalid") and ProjectFolder(str(repo)).status()["head"] is None
