@@ -15,7 +15,6 @@ const PURPOSE = ["purpose", "Purpose", { maxlength: 2000 }];
 const CAPS = [["max_replies_per_agent", "Replies per agent in a thread"], ["max_thread_messages", "Replies per thread"], ["cost_cap_usd", "Money in USD, 0 for no limit"], ["response_timeout_secs", "Seconds until a claim went quiet"]];
 const KIND = [["launch_cmd", "Program", { class: "mono" }], ["mcp_install_mode", "It learns of the council by", { options: [["config_file_flag", "a file named by a flag"], ["env", "its environment"], ["none", "nothing"]] }]];
 const FOLDER = ["folder_path", "Folder", { class: "mono", note: "What is pinned to threads stays as it was." }];
-const AWAKE = "by itself for each thread that needs it: up to 40 times an hour, each up to 20 minutes. Its provider charges for every start; the room's limit counts only what the agent reports.";
 
 const agentFields = () => [NAME, ["profile_id", "Kind", { options: [["", "not said"], ...(ask("list_profiles").value ?? []).map((row) => [row.id, row.label])] }], colorField,
   ["system_note", "Note", { maxlength: 2000, note: "What it is good at; the others read this." }]];
@@ -81,17 +80,18 @@ function create(s, act, id) {
     joining(key, list, joined, (room_, on) => put(key, { rooms: on ? [...joined, room_] : joined.filter((each) => each !== room_) }))));
 }
 
-/** What the supervisor tells of an agent that is kept awake. */
-function awakeState(row, status) {
-  if (status?.trouble) return marked(`stopped: ${status.trouble}`, "bad", "failed");
-  if (status?.running) return marked(`running on ${(status.threads ?? []).map((id) => `#${id}`).join(", ")}`, "running", "running");
-  return status?.watching ? marked("awake, waiting", "done", "online") : row.awake ? marked("starting", "running", "running") : marked("asleep", "quiet", "offline");
-}
+const AWAKE = { starting: ["starting", "running", "running"], awake: ["awake, waiting", "done", "online"], running: ["running", "running", "running"] };
 
+/** What the supervisor tells of an agent that is kept awake, and what it may cost. */
 function awake(row, act, now) {
-  const key = `awake/${row.id}`, status = ask("awake_status").value?.find?.((each) => each.agent_id === row.id), set = (on) => does(key, "set_agent_awake", { id: row.id, awake: on });
-  return h("section", { "aria-label": "Keep awake" }, e("h3", "Keep awake"), e("p.line", awakeState(row, status), status?.last_run_at && ["last ran", when(status.last_run_at, now)]),
-    row.awake ? [press("Let it sleep", () => set(false)), problem(key, act)] : sure(key, act, "Keep awake", `The council will start ${row.name} ${AWAKE}`, "Keep it awake", () => set(true)));
+  const key = `awake/${row.id}`, set = (on) => does(key, "set_agent_awake", { id: row.id, awake: on });
+  const { state, trouble, threads = [], last_run_at, why_not, program, starts_last_hour: starts, starts_per_hour_max: most, run_limit_s } = ask("awake_status", { id: row.id }).value?.[0] ?? {};
+  if (!state) return null;
+  return h("section", { "aria-label": "Keep awake" }, e("h3", "Keep awake"),
+    e("p.line", trouble ? marked(`stopped: ${trouble}`, "bad", "failed") : marked(...AWAKE[state] ?? ["asleep", "quiet", "offline"]), state === "running" && threads.map((id) => `#${id}`).join(", "),
+      last_run_at && ["last ran", when(last_run_at, now)], starts > 0 && `${starts} of ${most} starts in the last hour`),
+    row.awake ? [press("Let it sleep", () => set(false)), problem(key, act)] : why_not ? quiet(why_not)
+      : sure(key, act, "Keep awake", `The council will start ${program} by itself for each thread that needs ${row.name}: up to ${most} times an hour, each up to ${Math.round(run_limit_s / 60)} minutes. Its provider charges for every start; the room's limit counts only what the agent reports.`, "Keep it awake", () => set(true)));
 }
 
 export const agent = (s, act, id) => known(act, "agent", ask("list_agents"), (all) => {
@@ -121,7 +121,7 @@ const close = () => { document.querySelector("dialog[open]")?.close(); dialog(nu
 export function layer(s, act) {
   const { made, name, project_id, path } = s.ui.council ?? {};
   if (made) {
-    return frame("key", `Key of ${name}`, act, () => act.tell("The key is shown this once: its last button closes it"), e("div.dialog-body", e("p", "This is shown once. Whoever holds it is this agent: give it to that program alone, never to a whole shell."),
+    return frame("agent-key", `Key of ${name}`, act, () => act.tell("The key is shown this once: its last button closes it"), e("div.dialog-body", e("p", "This is shown once. Whoever holds it is this agent: give it to that program alone, never to a whole shell."),
       ready(act, "The key", made.api_key), ready(act, "For an MCP host", JSON.stringify(made.mcp_json, null, 2)), ready(act, "For Claude Code", made.claude_cli), ready(act, "Through the bridge", JSON.stringify(made.shim_json, null, 2))),
     e("footer.dialog-foot", button("I have kept it: close", close, { kind: "primary" })));
   }
