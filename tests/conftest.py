@@ -62,6 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--turn-seed", type=int, default=20261201, help="which turns --turns holds")
     parser.addoption("--connections", type=int, metavar="N", help="N seeds of the one-connection simulator; writes their record")
     parser.addoption("--connection-seed", type=int, default=1_000, help="the first seed of --connections")
+    parser.addoption("--waiting", type=float, metavar="SECONDS", help="fifty agents wait so long for a council; writes their record")
     parser.addoption("--small-model", default="", metavar="DIR", help="where a small model and its server were installed; writes their record")
     parser.addoption("--program-seed", type=int, default=20261130, help="which programs --programs generates")
 
