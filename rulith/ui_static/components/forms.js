@@ -5,6 +5,7 @@
 
 import { h } from "../lib/dom.js";
 import { change, keep, state } from "../store.js";
+import { button } from "./parts.js";
 import { refused } from "./states.js";
 
 const KEPT = "draft/";
@@ -64,5 +65,15 @@ export const touched = (key, row) => Object.fromEntries(Object.entries(form(key)
   .map(([name, value]) => [name, typeof row[name] === "number" && value !== "" ? Number(value) : value]));
 
 /** Ask for the name of what will be lost, before it is. */
-export const losing = (key, act, words, name, what, job) => h("section", { key }, h("h3", {}, words), h("p", {}, what),
-  formOf(key, act, words, job, field(key, "name", `Type ${name} to go on`), { off: form(key).name !== name }));
+export function losing(key, act, words, name, what, job) {
+  const named = () => form(key).name === name;
+  return h("section", { key }, h("h3", {}, words), h("p", {}, what), formOf(key, act, words, () => named() && job(), field(key, "name", `Type ${name} to go on`), { off: !named() }));
+}
+
+/** Fields [name, words, props] of a row, side by side. */
+export const fieldsOf = (key, list, row = {}) => h("div", { class: "fields" }, list.map(([name, words, props]) => field(key, name, words, { value: row[name], ...props })));
+
+/** A step that asks once more, in words, before it is taken. */
+export const sure = (key, act, words, warning, verb, job) => (form(key).sure
+  ? h("div", { class: "box needs" }, h("p", {}, warning), problem(key, act), h("div", { class: "row" }, button(verb, job, { kind: "button" }), button("Leave it as it is", () => put(key, null))))
+  : button(words, () => put(key, { sure: true }), { kind: "button" }));

@@ -3,7 +3,7 @@
 import { e, h } from "../lib/dom.js";
 import { when } from "../lib/time.js";
 import { frame } from "../components/dialogs.js";
-import { check, field, form, formOf, losing, problem, put, touched } from "../components/forms.js";
+import { check, field, fieldsOf, form, formOf, losing, problem, put, sure, touched } from "../components/forms.js";
 import { button, pairs, quiet } from "../components/parts.js";
 import { known, marked } from "../components/states.js";
 import { plural } from "../words.js";
@@ -18,22 +18,15 @@ const FOLDER = ["folder_path", "Folder", { class: "mono", note: "What is pinned 
 
 const agentFields = () => [NAME, ["profile_id", "Kind", { options: [["", "not said"], ...(ask("list_profiles").value ?? []).map((row) => [row.id, row.label])] }], colorField,
   ["system_note", "Note", { maxlength: 2000, note: "What it is good at; the others read this." }]];
-const fields = (key, list, row = {}) => e("div.fields", list.map(([name, words, props]) => field(key, name, words, { value: row[name], ...props })));
 
 /** A form of what a row holds; what was changed is sent. */
-const changing = (key, act, row, list, name, words, more = {}) => formOf(key, act, words, async () => await does(key, name, { ...touched(key, row), ...more }) && act.tell("Saved"), fields(key, list, row));
+const changing = (key, act, row, list, name, words, more) => formOf(key, act, words, async () => await does(key, name, { ...touched(key, row), ...more() }) && act.tell("Saved"), fieldsOf(key, list, row));
 
 /** A form of what is made; `then` is told the answer and the fields. */
-function making(key, act, words, list, name, args, then, more) {
-  const { busy: _, refusal: __, ...given } = form(key);
-  return formOf(key, act, words, async () => {
-    const made = await does(key, name, { ...args, ...given });
-    if (made) then(made, given);
-  }, [fields(key, list), more]);
-}
-
-/** A step that asks once more, in words, before it is taken. */
-const sure = (key, act, words, warning, verb, job) => (form(key).sure ? e("div.box.needs", e("p", warning), problem(key, act), e("div.row", press(verb, job), button("Leave it as it is", () => put(key, null)))) : press(words, () => put(key, { sure: true })));
+const making = (key, act, words, list, name, args, then, more) => formOf(key, act, words, async () => {
+  const { busy: _, refusal: __, ...given } = form(key), made = await does(key, name, { ...given, ...args() });
+  if (made) then(made, given);
+}, [fieldsOf(key, list), more]);
 
 const agentRow = (row, ...more) => h("li", { key: row.id, class: "look" }, who(row.name, row.color), e("span.quiet.grow", isPerson(row) ? "person, in every room" : row.profile_label ?? "agent"),
   row.revoked_at && marked("revoked", "bad", "refused"), !isPerson(row) && link("Settings", "agent", row.id), more);
@@ -51,7 +44,7 @@ export const room = (s, act, id, back) => column(s, act, "detail", "Room setting
   const row = all.find((each) => each.id === id), key = `room/${id}`;
   return row && [e("section", row.paused ? marked("Paused: agents neither open nor answer here", "waiting", "waiting") : quiet(`Agents open and answer here. ${usd(row.spent_usd)} spent so far.`),
     e("div.row", press(row.paused ? "Let agents go on" : "Pause the room", () => does(key, "update_room", { id, paused: !row.paused })))),
-  changing(key, act, row, [PURPOSE, ...CAPS], "update_room", "Save the room", { id }), members(row, act),
+  changing(key, act, row, [PURPOSE, ...CAPS], "update_room", "Save the room", () => ({ id })), members(row, act),
   losing(`lose/${key}`, act, "Delete the room", `#${row.name}`, "All of its threads and replies go with it. Records in the project's folder stay.", async () => await does(`lose/${key}`, "delete_room", { id }) && go("needs", 0))];
 }), { back });
 
@@ -61,22 +54,22 @@ export const project = (s, act, id) => known(act, "project", ask("list_projects"
   const row = all.find((each) => each.id === id), key = `project/${id}`, stats = ask("project_stats", { id }).value;
   const agents = (ask("list_agents").value ?? []).filter((each) => each.project_id === id && !isPerson(each));
   if (s.route.at[2] === "agent") return create(s, act, id);
-  return row && page(s, act, row.name, changing(key, act, row, [NAME, colorField, FOLDER], "update_project", "Save the project", { id }), pairs([["Remote", row.git_remote]]),
-    e("section", e("h3", "New room"), making(`room/${key}`, act, "Make the room", [NAME, PURPOSE], "create_room", { project_id: id }, (made) => go("room", made.id))),
+  return row && page(s, act, row.name, changing(key, act, row, [NAME, colorField, FOLDER], "update_project", "Save the project", () => ({ id })), pairs([["Remote", row.git_remote]]),
+    e("section", e("h3", "New room"), making(`room/${key}`, act, "Make the room", [NAME, PURPOSE], "create_room", () => ({ project_id: id }), (made) => go("room", made.id))),
     e("section", e("h3", "Agents"), e("ul.case-list", agents.map((each) => agentRow(each, h("details", { key: "lose" }, e("summary", "Delete"), deletingAgent(each, act))))), e("p", link("Make an agent", "project", id, "agent"))),
     losing(`lose/${key}`, act, "Delete the project", row.name, stats ? `Lost with it: ${plural(stats.rooms, "room")}, ${plural(stats.threads, "thread")}, ${plural(stats.messages, "reply", "replies")}, ${plural(stats.agents, "agent")}. Kept in its folder: ${plural(stats.exported_records, "record")}.` : "", async () => await does(`lose/${key}`, "delete_project", { id }) && go("needs", 0)));
 });
 
 export const add = (s, act) => page(s, act, "Add a project folder",
   e("p", "In a council, programs and you argue a question to a recorded decision. It begins with a folder on this computer: agents may read it, within limits, and records are written to its ", e("code", ".rivendell/threads"), "."),
-  making("add", act, "Add the folder", [["folder", "Folder", { required: true, class: "mono", note: "The full path of a folder that is there. It gets a room #general." }], ["name", "Name", { maxlength: 80, note: "Empty takes the folder's name." }]], "create_project", {}, (made) => go("project", made.id)));
+  making("add", act, "Add the folder", [["folder", "Folder", { required: true, class: "mono", note: "The full path of a folder that is there. It gets a room #general." }], ["name", "Name", { maxlength: 80, note: "Empty takes the folder's name." }]], "create_project", () => ({}), (made) => go("project", made.id)));
 
 const joining = (key, list, joined, change) => e("fieldset", e("legend", "Rooms"), list.map((row) => check(row.id, `#${row.name}`, joined.includes(row.id), (on) => change(row.id, on))));
 const kindOf = (given) => ("profile_id" in given ? { profile_id: given.profile_id === "" ? null : Number(given.profile_id) } : {});
 
 function create(s, act, id) {
   const key = `agent/of/${id}`, list = rooms().filter((row) => row.project_id === id), joined = form(key).rooms ?? list.slice(0, 1).map((row) => row.id);
-  return page(s, act, "Make an agent", making(key, act, "Make the agent and show its key", agentFields(), "create_agent", { project_id: id, rooms: joined, ...kindOf(form(key)) }, (made, { name }) => { go("agent", made.agent_id); dialog({ made, name }); },
+  return page(s, act, "Make an agent", making(key, act, "Make the agent and show its key", agentFields(), "create_agent", () => ({ project_id: id, rooms: joined, ...kindOf(form(key)) }), (made, { name }) => { go("agent", made.agent_id); dialog({ made, name }); },
     joining(key, list, joined, (room_, on) => put(key, { rooms: on ? [...joined, room_] : joined.filter((each) => each !== room_) }))));
 }
 
@@ -98,7 +91,7 @@ export const agent = (s, act, id) => known(act, "agent", ask("list_agents"), (al
   const row = all.find((each) => each.id === id), key = `agent/${id}`;
   if (!row || isPerson(row)) return page(s, act, row?.name ?? "Agent", quiet(row ? "This is you: in every room of the project, and without a key." : "This agent is not there any more."));
   const rotate = async () => { const made = await does(`key/${id}`, "rotate_agent_key", { id }); if (made) dialog({ made, name: row.name }); };
-  return page(s, act, row.name, changing(key, act, { ...row, profile_id: row.profile_id ?? "" }, agentFields(), "update_agent", "Save the agent", { id, ...kindOf(form(key)) }),
+  return page(s, act, row.name, changing(key, act, { ...row, profile_id: row.profile_id ?? "" }, agentFields(), "update_agent", "Save the agent", () => ({ id, ...kindOf(form(key)) })),
     joining(key, rooms().filter((each) => each.project_id === row.project_id), row.rooms, (room_id, on) => does(`rooms/${id}`, on ? "join_room" : "leave_room", { agent_id: id, room_id })),
     awake(row, act, s.now),
     e("section", e("h3", "Key"), e("p.line", e("code", row.key_preview), row.revoked_at && marked("revoked", "bad", "refused")), e("div.row", sure(`key/${id}`, act, "New key", "The key it uses now fails at once, and what it holds open ends.", "Make a new key", rotate),
@@ -107,9 +100,13 @@ export const agent = (s, act, id) => known(act, "agent", ask("list_agents"), (al
 });
 
 export const kinds = (s, act) => page(s, act, "Kinds of agents", quiet("How the council starts an agent that is kept awake."), known(act, "kinds", ask("list_profiles"), (all) => all.map((row) => {
-  const key = `kind/${row.key}`, args = form(key).args ?? JSON.parse(row.launch_args).join("\n"), { label, icon = "", launch_cmd, mcp_install_mode, notes } = { ...row, ...touched(key, row) };
+  const key = `kind/${row.key}`, lines = JSON.parse(row.launch_args).join("\n"), { label, icon, notes } = row;
+  const save = () => {
+    const { launch_cmd, mcp_install_mode, args = lines } = { ...row, ...form(key) };
+    return does(key, "upsert_profile", { key: row.key, label, icon, notes, launch_cmd, mcp_install_mode, launch_args: args === "" ? [] : args.split("\n") });
+  };
   return h("details", { key }, e("summary", row.label, " ", e("code.quiet", row.launch_cmd || "started by hand")),
-    formOf(key, act, "Save the kind", () => does(key, "upsert_profile", { key: row.key, label, icon, launch_cmd, mcp_install_mode, notes, launch_args: args === "" ? [] : args.split("\n") }), [fields(key, KIND, row), field(key, "args", "Arguments, one a line", { rows: 6, class: "mono", value: args })]));
+    formOf(key, act, "Save the kind", save, [fieldsOf(key, KIND, row), field(key, "args", "Arguments, one a line", { rows: 6, class: "mono", value: lines })]));
 })));
 
 // --- what floats ------------------------------------------------------------------------

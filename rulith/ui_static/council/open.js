@@ -21,9 +21,10 @@ function audience({ mentions = [], body = "" }, room, agents, members, tag) {
 const placeOf = (row) => `${row.path}${row.start_line ? `:${row.start_line}-${row.end_line ?? ""}` : ""}`;
 
 function excerpts(rows, room) {
-  const { open, path = "", from, until } = form("excerpt");
+  const { open, path = "" } = form("excerpt");
   const paths = open ? ask("list_project_files", { project_id: room.project_id, depth: 6 }).value?.paths ?? [] : [];
   const add = () => {
+    const { from, until } = form("excerpt");
     put(KEY, { context: [...rows, { kind: "file", path, ...(from && { start_line: Number(from) }), ...(until && { end_line: Number(until) }) }] });
     put("excerpt", { path: "", from: "", until: "" });
   };
@@ -34,14 +35,15 @@ function excerpts(rows, room) {
 }
 
 function fill(s, act, room) {
-  const { title = "", body = "", tag: key = "HELP_REQUEST", context = [], blind = false, client_ref = crypto.randomUUID(), ...fields } = form(KEY), tags = ask("list_tags").value ?? [], agents = ask("list_agents").value ?? [];
+  const { body = "", tag: key = "HELP_REQUEST", context = [], blind = false, ...fields } = form(KEY), tags = ask("list_tags").value ?? [], agents = ask("list_agents").value ?? [];
   const tag = tags.find((each) => each.tag === key), members = agents.filter((row) => row.rooms.includes(room.id) && !row.revoked_at && !isPerson(row));
   const mentions = (fields.mentions ?? []).filter((id) => members.some((row) => row.id === id));
   const git = ask("git_status", { project_id: room.project_id }).value, diff = Boolean(git?.is_repo && (fields.diff ?? git.dirty));
   const about = Object.fromEntries(["case_id", "root", "operation"].filter((name) => s.route.query[name]).map((name) => [name, s.route.query[name]]));
   const send = async () => {
+    const { title = "", body: asked = "", client_ref = crypto.randomUUID() } = form(KEY);      // as it is now, which may not be drawn yet
     put(KEY, { client_ref });                       // sent again, it finds the thread instead of opening another
-    const made = await does(KEY, "create_thread", { room: room.id, title, body, tag: key, mentions, include_diff: diff, context, blind, client_ref, ...about });
+    const made = await does(KEY, "create_thread", { room: room.id, title, body: asked, tag: key, mentions, include_diff: diff, context, blind, client_ref, ...about });
     if (made) go("room", room.id, "thread", made.thread_id);
   };
   const drop = () => { put(KEY, null); go("room", room.id); };

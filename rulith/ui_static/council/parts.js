@@ -66,8 +66,9 @@ export function insert(key, name, element) {
 /** A text field that completes `@names`: arrows choose, Enter or Tab takes, Esc closes the list alone. */
 export function asking(key, words, names, { send = null, rows = 4, value = "" } = {}) {
   const id = idOf(key, "body"), { at, pick = 0 } = form(key);
-  const list = at ? names.filter((name) => name.toLowerCase().startsWith(at.word)).slice(0, 8) : [];
+  const offered = () => (form(key).at ? names.filter((name) => name.toLowerCase().startsWith(form(key).at.word)).slice(0, 8) : []), list = offered();
   const keyed = (event) => {
+    const list = offered(), { pick = 0 } = form(key);
     const step = { ArrowDown: 1, ArrowUp: list.length - 1 }[event.key], strong = event.ctrlKey || event.metaKey;
     if (event.isComposing) return;
     if (list.length > 0 && step) put(key, { pick: (pick + step) % list.length });

@@ -30,10 +30,11 @@ function pinned(item, index) {
 
 /** A text of one's own, or the form that changes it. */
 function changeable(key, words, act, ctx, row, name, more) {
-  const { body = row.body } = form(key);
   if (!form(key).open) return [prose(row.body, ctx.names), (row.is_person ?? true) && button(words, () => put(key, { open: true, body: row.body }), { kind: "inline" })];
-  const { verdict = row.verdict, severity = row.severity } = form(key);
-  const save = () => does(key, name, row.refs ? { message_id: row.id, body, verdict: verdict || null, severity: severity || null, refs: row.refs } : { thread_id: row.id, body });
+  const save = () => {
+    const { body, verdict, severity } = { ...row, ...form(key) };
+    return does(key, name, row.refs ? { message_id: row.id, body, verdict: verdict || null, severity: severity || null, refs: row.refs } : { thread_id: row.id, body });
+  };
   return formOf(key, act, "Save the change", save, [asking(key, words, ctx.names, { value: row.body, send: save }), more], { more: button("Leave it as it was", () => put(key, null)) });
 }
 
@@ -73,27 +74,34 @@ const resolution = (thread, now) => thread.resolution_summary && h("section", { 
   thread.export_path && quiet("Recorded in ", e("code", thread.export_path), e("span.small-id", ` ${thread.record_digest ?? ""}`)));
 
 function ending(thread, act, { tag }) {
-  const key = `end/${thread.id}`, { mode, status = "RESOLVED", summary = "", verdict } = form(key), back = (words) => button(words, () => put(key, null));
+  const key = `end/${thread.id}`, { mode } = form(key), back = (words) => button(words, () => put(key, null));
   const done = async (name, args) => {
     const made = await does(key, name, { thread_id: thread.id, ...args });
     if (made) act.tell(made.record_problem ? `The record could not be written: ${made.record_problem}` : made.export_path ? `Written to ${made.export_path}` : "Done");
   };
   if (mode === "close") return e("div.box.quiet-box", e("p", "Close it without a summary and without a record?"), problem(key, act), e("div.row", press("Close the thread", () => done("set_thread_status", { status: "WONTFIX" })), back("Keep it open")));
-  return mode && e("div.box.quiet-box", formOf(key, act, "Resolve", () => done("resolve_thread", { summary, status, ...(verdict && { verdict }) }), [
+  const resolve = () => {
+    const { summary = "", status = "RESOLVED", verdict } = form(key);
+    return done("resolve_thread", { summary, status, ...(verdict && { verdict }) });
+  };
+  return mode && e("div.box.quiet-box", formOf(key, act, "Resolve", resolve, [
     field(key, "summary", "What was decided, and why", { rows: 3, required: true }),
     e("div.filters", field(key, "status", "It is", { options: [["RESOLVED", "resolved: the record is written"], ["WONTFIX", "not pursued: no record"], ["BLOCKED", "blocked: it stays open"]] }),
       tag?.verdicts.length > 0 && field(key, "verdict", "It came to", { options: verdicts(tag.verdicts) }))], { more: back("Not yet") }));
 }
 
 function composer(thread, act, ctx) {
-  const key = `draft/reply/${thread.id}`, { body = "", verdict, severity } = form(key);
+  const key = `draft/reply/${thread.id}`, { body: written = "" } = form(key);
   const others = ctx.members.filter((row) => row.id !== ctx.me?.id).map((row) => row.name);
   const fresh = others.filter((name) => name !== thread.author_name && !thread.asked.includes(name)).slice(0, 8);
-  const send = () => body.trim() && does(key, "reply", { thread_id: thread.id, body, ...(verdict && { verdict }), ...(severity && { severity }) });
+  const send = () => {                             // as it is now, which may not be drawn yet
+    const { body = "", verdict, severity } = form(key);
+    return body.trim() && does(key, "reply", { thread_id: thread.id, body, ...(verdict && { verdict }), ...(severity && { severity }) });
+  };
   return h("div", { class: "c-composer", key: "composer" }, formOf(key, act, "Reply", send, [
-    asking(key, "Your reply", [...others, "everyone"], { send, rows: Math.min(8, 2 + body.split("\n").length) }),
+    asking(key, "Your reply", [...others, "everyone"], { send, rows: Math.min(8, 2 + written.split("\n").length) }),
     fresh.length > 0 && h("div", { class: "line", role: "group", "aria-label": "Bring in" }, [...fresh, "everyone"].map((name) => button(`@${name}`, () => insert(key, name, document.getElementById(idOf(key, "body"))), { key: name }))),
-    chosen(key, ctx)], { off: body.trim() === "", more: [button("I am at it", () => does(`claim/${thread.id}`, "claim_thread", { thread_id: thread.id }), { title: "Others see that you work on an answer" }), e("span.quiet.hint", "Ctrl and Enter sends")] }));
+    chosen(key, ctx)], { off: written.trim() === "", more: [button("I am at it", () => does(`claim/${thread.id}`, "claim_thread", { thread_id: thread.id }), { title: "Others see that you work on an answer" }), e("span.quiet.hint", "Ctrl and Enter sends")] }));
 }
 
 function whole(thread, s, act, back) {
