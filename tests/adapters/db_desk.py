@@ -11,7 +11,7 @@ from rulith.adapters.sources import Source
 from rulith.adapters.territory import Territory
 from rulith.wire.manifest import read_tool
 
-BOUND_S = 60
+BOUND_S = 100
 
 
 class DbDesk:

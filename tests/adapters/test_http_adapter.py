@@ -14,7 +14,7 @@ from rulith.base.errors import Refused
 from rulith.wire.manifest import read_tool
 from tests.adapters.far_server import CUT, HANG, answer, far_server
 
-BOUND_S = 30
+BOUND_S = 100
 HALF = answer(200, b"whole")[:-3]
 DONE = {"stage": "terminal", "statuses": [200, 201], "json": {"field": "state", "equals": "stored"}}
 

@@ -14,7 +14,7 @@ from rulith.base.errors import Refused
 from rulith.wire.manifest import BUILTINS, read_tool
 from tests.adapters.far_server import CUT, HANG, answer, far_server
 
-BOUND_S = 60
+BOUND_S = 100
 SCHEMA = {"type": "object", "properties": {
     "region": {"type": "string", "x-mcp-header": "Region"}, "n": {"type": "integer"},
     "deep": {"type": "object", "properties": {"on": {"type": "boolean", "x-mcp-header": "Deep-On"}}}}}

@@ -131,7 +131,7 @@ if os.fork() == 0:
 os.wait()
 {ends}
 """
-    outcome = desk.run(body, timeout_s=1.5, kind="read")
+    outcome = desk.run(body, timeout_s=1.5 if "sleep" in ends else 60.0, kind="read")
     assert outcome == Executed("(no output)") if ends == "os._exit(0)" else isinstance(outcome, Failed)
 
 
@@ -156,11 +156,11 @@ def test_another_process_of_ours_and_what_it_starts_meanwhile_is_no_part_of_a_co
         running = asyncio.ensure_future(run_command([sys.executable, "-c", "import sys, time; time.sleep(1.0); print('whole')"], ends_orphans=True, processes_max=1))
         await asyncio.sleep(0)
         server.write(b"go\n")
-        kid = int(await asyncio.wait_for(said.get(), 20))
+        kid = int(await asyncio.wait_for(said.get(), 60))
         assert (await running).stdout.strip() == b"whole"
         assert os.path.exists(f"/proc/{kid}")
         server.write(b"end\n")
-        await asyncio.wait_for(server.exited, 20)
+        await asyncio.wait_for(server.exited, 60)
         server.close()
 
-    asyncio.run(asyncio.wait_for(play(), 60))
+    asyncio.run(asyncio.wait_for(play(), 110))

@@ -17,7 +17,7 @@ from rulith.base.errors import Refused
 from rulith.procs.children import Finished
 from rulith.wire.manifest import read_tool
 
-BOUND_S = 30
+BOUND_S = 100
 
 
 class Desk:
@@ -150,7 +150,7 @@ def test_a_cancelled_call_ends_its_whole_tree_even_what_left_its_group(desk, tmp
         task.cancel()
         await asyncio.wait([task])
         assert task.cancelled()
-        await asyncio.wait_for(gone(pids), 10)
+        await asyncio.wait_for(gone(pids), 60)
 
     asyncio.run(asyncio.wait_for(play(), BOUND_S))
 
@@ -158,11 +158,13 @@ def test_a_cancelled_call_ends_its_whole_tree_even_what_left_its_group(desk, tmp
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_a_program_over_its_time_takes_its_children_with_it(desk, tmp_path):
     mark = tmp_path / "pids"
-    program = desk.program(FAMILY.format(mark=str(mark), away=False), timeout_s=3.0)
 
     async def play():
-        assert isinstance(await program.run(), Withheld)
-        await asyncio.wait_for(gone([int(pid) for pid in mark.read_text().split()]), 10)
+        for timeout_s in (0.7, 5.0, 50.0):       # longer where the machine is so busy that it had not begun by then
+            assert isinstance(await desk.program(FAMILY.format(mark=str(mark), away=False), timeout_s=timeout_s).run(), Withheld)
+            if mark.exists():
+                break
+        await asyncio.wait_for(gone([int(pid) for pid in mark.read_text().split()]), 60)
 
     asyncio.run(asyncio.wait_for(play(), BOUND_S))
 

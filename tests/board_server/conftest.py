@@ -19,7 +19,7 @@ from rulith.gateway.board_acts import ACTS
 from rulith.gateway.board_store import Boards
 
 ROOT = Path(__file__).resolve().parents[2]
-WAIT_S = 20.0
+WAIT_S = 60.0
 ENVELOPE = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 LINES = [

@@ -17,7 +17,7 @@ from rulith.wire.mcp_tools import Call
 from tests.board_server.conftest import ENVELOPE
 
 RESULT = {"content": [{"type": "text", "text": "done"}], "isError": False}
-WAIT_S = 10
+WAIT_S = 40
 
 
 class HeldHost:

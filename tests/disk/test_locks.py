@@ -109,7 +109,7 @@ def test_waiting_ends_when_the_holder_releases(path: Path) -> None:
     child.stdin.flush()
     take_lock(path, "parent", wait_s=10).release()
     child.stdin.close()
-    child.wait(timeout=10)
+    child.wait(timeout=60)
     child.stdout.close()
 
 
@@ -127,7 +127,7 @@ def test_a_killed_holder_frees_the_lock(path: Path) -> None:
     child.stdout.close()
     child.stdin.close()
     take_lock(path, "parent", wait_s=10).release()
-    child.wait(timeout=10)
+    child.wait(timeout=60)
     assert kernel.take()
     kernel.release()
 

@@ -87,7 +87,7 @@ def test_an_attached_document_is_read_by_reference_and_the_proof_names_its_sourc
             _, said = await asyncio.to_thread(process.communicate, timeout=WAIT_S)
         assert process.returncode == 0 and b"Traceback" not in said, said
 
-    play(story, pollHoldMs=500)
+    play(story, pollHoldMs=500, holdMs=40_000)
 
 
 HERE = "http://127.0.0.1:9/v1"
@@ -134,4 +134,4 @@ def test_a_result_too_large_for_a_receipt_is_read_by_ticket_on_the_workers_own_m
             await role.stop()
         assert all("Zürich" not in json.dumps(row.body, ensure_ascii=False) for row in world.gateway.authority.ledger.rows())
 
-    play(story, pollHoldMs=500)
+    play(story, pollHoldMs=500, holdMs=40_000)

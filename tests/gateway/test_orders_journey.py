@@ -90,4 +90,4 @@ def test_a_person_has_a_fact_verified_and_gathered_and_a_model_looks_at_the_writ
             await role.stop()
             await service.close()
 
-    play(lambda world: asyncio.wait_for(story(world), 110), pollHoldMs=500, reviews=True)
+    play(lambda world: asyncio.wait_for(story(world), 110), pollHoldMs=500, holdMs=40_000, reviews=True)

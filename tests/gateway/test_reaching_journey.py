@@ -130,4 +130,4 @@ def test_what_far_places_say_is_attested_and_what_they_leave_unsaid_waits_for_a_
                 assert "the service at “depot” (the Worker's own vault says where it is)" in page.json()["unknown"]["look"][0]
                 assert all("depot-secret" not in json.dumps(facts) for _, facts in worker.told)
 
-    play(main)
+    play(main, holdMs=40_000)            # a real Worker answers, on a busy machine too

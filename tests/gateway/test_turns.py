@@ -31,7 +31,7 @@ def make(**hooks):
 
 
 def story(coroutine):
-    asyncio.run(asyncio.wait_for(coroutine, 5))
+    asyncio.run(asyncio.wait_for(coroutine, 30))
 
 
 def test_all_that_arrives_in_one_turn_shares_one_commit():
@@ -145,7 +145,7 @@ def test_what_was_staged_while_commits_fail_is_folded_away_with_a_failed_probe()
         turns.check_writable(AT)
         assert [row.kind for row in ledger.rows()] == ["probe"]
 
-    asyncio.run(asyncio.wait_for(main(), 5))
+    asyncio.run(asyncio.wait_for(main(), 30))
 
 
 def test_a_log_that_cannot_be_written_leaves_nobody_without_an_answer(monkeypatch):
@@ -167,4 +167,4 @@ def test_a_log_that_cannot_be_written_leaves_nobody_without_an_answer(monkeypatc
             await turns.settled()
         assert folded == [{"a"}] and turns.is_sick and "disk is full" in turns.trouble
 
-    asyncio.run(asyncio.wait_for(main(), 5))
+    asyncio.run(asyncio.wait_for(main(), 30))

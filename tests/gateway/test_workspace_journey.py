@@ -94,4 +94,4 @@ def test_each_tool_is_asked_done_and_attested(play, kit, tmp_path):
             assert (folder / "new" / "c.txt").read_text() == "written"
             assert (await owner.tool({"id": "rulith.workspace.write_json@1"}))["direct"]["problem"], "a json argument is a Capability's to fill"
 
-    play(main)
+    play(main, holdMs=40_000)            # a real Worker answers, on a busy machine too

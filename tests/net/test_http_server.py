@@ -21,7 +21,7 @@ from rulith.net.server import (
     text_response,
 )
 
-BOUND_S = 20.0
+BOUND_S = 60.0
 
 
 def run(scenario: Callable[[], Awaitable[None]]) -> None:

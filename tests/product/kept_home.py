@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.product.every_gap import lay_out
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 
 
 class Console:
@@ -30,13 +30,13 @@ class Console:
 
     def raw(self, route: str) -> bytes:
         request = urllib.request.Request(f"{self.url}/console/api/{route}", headers={"cookie": self.cookie})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return answer.read()
 
     def ask(self, route: str, body: dict | None = None) -> dict:
         request = urllib.request.Request(f"{self.url}/console/api/{route}", None if body is None else json.dumps(body).encode(), {
             "content-type": "application/json", "cookie": self.cookie, "x-rulith-console": self.token})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             found = json.loads(answer.read())
             self.cookie = (answer.headers.get("set-cookie") or self.cookie).partition(";")[0]
         self.token = found.get("token", self.token)
@@ -70,7 +70,7 @@ class KeptHome:
     def local(self, path: str) -> dict:
         token = json.loads((self.path / "workbench" / "device.secrets.json").read_text("utf-8"))["token"]
         request = urllib.request.Request(f"{self.url}/local/{path}", headers={"authorization": f"Bearer {token}"})
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:
             return json.loads(answer.read())
 
     def state(self) -> dict:

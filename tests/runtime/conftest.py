@@ -78,6 +78,6 @@ def in_loop():
     """Run a coroutine to its end, bounded."""
 
     def run(coroutine):
-        return asyncio.run(asyncio.wait_for(coroutine, 20))
+        return asyncio.run(asyncio.wait_for(coroutine, 60))
 
     return run

@@ -25,7 +25,7 @@ from tests.runtime.test_turns import HONEST, OPEN, READ
 SERVE_KEY = "0123456789abcdef0123456789abcdef"
 PROOF = "a" * 64
 FILE = {"id": "mat_" + "1" * 32, "name": "order.txt", "mediaType": "text/plain", "totalBytes": 12}
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 def free_port() -> int:

@@ -156,7 +156,7 @@ class Story:
     async def replaced(self) -> None:
         if self.answer is not None and not self.answer.done():
             self.answer.set_result("replaced")
-            await asyncio.wait_for(self.live, 5)
+            await asyncio.wait_for(self.live, 30)
             assert self.service.problem.code == "connection_replaced"
             self.service.close()
             self.open()
@@ -173,7 +173,7 @@ class Story:
         under_way = [task for task in self.began if task not in self.ended]
         is_answered = self.answer is not None and self.answer.done()
         self.service.end()
-        await asyncio.wait_for(self.live, 5)
+        await asyncio.wait_for(self.live, 30)
         assert is_answered or [self.ended[task] for task in under_way] == ["interrupted"] * len(under_way)
         self.service.close()
         assert set(self.accepted) == set(self.ended), "a task without an end"
@@ -199,7 +199,7 @@ class Story:
     async def abandon(self) -> None:
         told, self.service._told = self.service._told, nobody
         self.service.end()
-        await asyncio.wait_for(self.live, 5)
+        await asyncio.wait_for(self.live, 30)
         self.service.close()
         assert told
 
@@ -216,7 +216,7 @@ class Story:
         assert [task for task in self.began] == sorted(self.began, key=order.index), "not in the order they came"
         assert set(self.began) | {task for task, how in self.ended.items() if how in ("not-started", "interrupted")} == set(self.accepted)
         self.service.end()
-        await asyncio.wait_for(self.live, 5)
+        await asyncio.wait_for(self.live, 30)
         self.service.close()
 
 
@@ -243,7 +243,7 @@ def test_a_service_that_is_cancelled_ends_its_turn_and_itself(tmp_path):
         await story.settle()
         assert story.running == 1
         story.live.cancel()
-        await asyncio.wait([story.live], timeout=10)
+        await asyncio.wait([story.live], timeout=30)
         assert story.live.cancelled() and story.running == 0
         assert [story.ended[receipt["id"]] for receipt in receipts] == ["interrupted", "not-started"]
         story.service.close()

@@ -309,7 +309,7 @@ def test_silence_ends_a_wait(one_call):
 
 
 def test_silence_after_progress_ends_a_wait_too(one_call):
-    said, _, _ = one_call(lambda call: Held((3, SILENT)), timeout_s=0.15, wait_s=20.0)
+    said, _, _ = one_call(lambda call: Held((3, SILENT)), timeout_s=1.0, wait_s=20.0)
     assert (said.code, said.ordinal) == ("response_timeout", 3)
 
 
@@ -323,7 +323,7 @@ def test_progress_cannot_carry_a_wait_past_its_bound(line_to, in_loop):
         return Held((progress, SILENT))
 
     async def whole():
-        async with line_to(answer, timeout_s=0.2, wait_s=0.2) as (_, line):
+        async with line_to(answer, timeout_s=1.0, wait_s=1.0) as (_, line):
             return await line.session.call("ApplyAction", {"action": "x"})
 
     said = in_loop(whole())
@@ -542,7 +542,7 @@ def test_a_call_is_ended_though_its_answer_arrives_in_the_same_moment(in_loop, t
             await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asyncio.wait_for(waiting, 2)
+            await asyncio.wait_for(waiting, 15)
 
     in_loop(whole())
 
@@ -622,5 +622,5 @@ def test_the_cursor_of_an_earlier_call_serves_a_later_one_of_the_session(line_to
 
 
 def test_going_on_ends_with_the_calls_own_time(cut_call):
-    said, gateway, _ = cut_call((PRIMED,), [Held((SILENT,))], timeout_s=0.2)
+    said, gateway, _ = cut_call((PRIMED,), [Held((SILENT,))], timeout_s=1.0)
     assert said.code == "response_timeout" and len(gateway.cursors) == 1

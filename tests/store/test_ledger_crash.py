@@ -46,7 +46,7 @@ def run_and_kill(path: Path, acknowledged_before_kill: int) -> int:
         last = int(writer.stdout.readline())
     writer.send_signal(signal.SIGKILL)
     rest = writer.stdout.read().split(b"\n")
-    writer.wait(timeout=10)
+    writer.wait(timeout=60)
     writer.stdout.close()
     whole = [int(line) for line in rest[:-1] if line]
     return max([last, *whole])

@@ -28,7 +28,7 @@ from rulith.work.driver import Driver, Line
 
 KEY = "rlt_key_public-test-only"
 CONNECTION = "conn_test"
-WAIT_S = 20.0
+WAIT_S = 60.0
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 ECHO = '''import json, os, sys

@@ -198,7 +198,7 @@ class Gateway:
             while not condition():
                 self.moved.clear()
                 await self.moved.wait()
-        await asyncio.wait_for(wait(), 20)
+        await asyncio.wait_for(wait(), 60)
 
     def custodian(self, shelf, told=None) -> Custodian:
         self.client = HttpClient(SystemClock())
@@ -212,7 +212,7 @@ def play(story):
             await story(gateway)
             await gateway.client.close()
 
-    asyncio.run(asyncio.wait_for(main(), 40))
+    asyncio.run(asyncio.wait_for(main(), 100))
 
 
 def registered(data=b"x" * 9_000, media="text/plain"):
@@ -382,4 +382,4 @@ def test_the_parents_reads_are_answered_by_id_and_its_other_words_pass(shelf):
         await asyncio.wait(reads.tasks)
         assert said[0]["type"] == "material-read" and (said[0]["id"], said[0]["ok"], said[0]["errorCode"]) == ("1", False, "material_identity_unconfirmed")
 
-    asyncio.run(asyncio.wait_for(main(), 20))
+    asyncio.run(asyncio.wait_for(main(), 60))

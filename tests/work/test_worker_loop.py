@@ -72,7 +72,7 @@ def test_the_parents_end_kills_what_runs_and_releases(scripted, bench, row, tmp_
                 assert await worker.ends() == 0
             return gateway, int(mark.read_text())
 
-    gateway, pid = asyncio.run(asyncio.wait_for(play(), 30))
+    gateway, pid = asyncio.run(asyncio.wait_for(play(), 100))
     assert gateway.of("ReportWork") == [] and len(gateway.of("ReleaseLease")) == 1
     assert not _is_running(pid)
 

@@ -183,10 +183,10 @@ def test_as_a_role_it_reads_stdin_speaks_events_and_stops_when_asked(scripted, r
             events = []
             role = await RoleProcess.spawn("worker", env=role_settings(tmp_path, gateway.url), log_path=tmp_path / "log", on_event=events.append)
             try:
-                await role.wait_for_event("availability", 20)
+                await role.wait_for_event("availability", 60)
                 await gateway.offer(row(tools["test.hi@1"], {}))
                 await gateway.until(lambda: gateway.of("ReportWork"))
-                await role.wait_for_event("reported", 20)
+                await role.wait_for_event("reported", 60)
                 status = await role.stop()
             finally:
                 await role.kill()
@@ -219,7 +219,7 @@ def test_the_parents_death_releases_without_waiting(scripted, row, tmp_path):
                 while not (tmp_path / "begun").exists():
                     await asyncio.sleep(0.01)
                 process.stdin.close()
-                return gateway, await asyncio.wait_for(asyncio.to_thread(process.wait), 20)
+                return gateway, await asyncio.wait_for(asyncio.to_thread(process.wait), 60)
             finally:
                 process.kill()
                 process.wait()

@@ -76,7 +76,7 @@ class ScriptedSpawn:
 
     async def wait_for(self, role: str, count: int = 1) -> SimpleNamespace:
         async with self.made:
-            await asyncio.wait_for(self.made.wait_for(lambda: len(self.of(role)) >= count), 5)
+            await asyncio.wait_for(self.made.wait_for(lambda: len(self.of(role)) >= count), 30)
         return self.of(role)[count - 1]
 
 
@@ -135,7 +135,7 @@ class Page:
                 "origin": self.origin if method == "POST" else None,
                 **{name.replace("_", "-"): value for name, value in fields.items()}}
         raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        return await self._client.request(method, self.origin + target, {n: v for n, v in rows.items() if v is not None}, raw, timeout_s=10)
+        return await self._client.request(method, self.origin + target, {n: v for n, v in rows.items() if v is not None}, raw, timeout_s=30)
 
     async def open(self) -> None:
         shell = await self.ask("GET", f"/?k={KEY}")
@@ -207,4 +207,4 @@ class Stage:
         async def turn() -> None:
             while not condition():
                 await asyncio.sleep(0.005)
-        await asyncio.wait_for(turn(), 5)
+        await asyncio.wait_for(turn(), 30)

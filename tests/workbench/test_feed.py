@@ -55,7 +55,7 @@ def test_a_row_put_while_a_reader_waits_reaches_it():
         reading = asyncio.ensure_future(first(feed, 0, 2))
         await asyncio.sleep(0)
         feed.put("late")
-        return await asyncio.wait_for(reading, 5)
+        return await asyncio.wait_for(reading, 30)
     assert [row["type"] for row in asyncio.run(scene())] == ["hello", "late"]
 
 
@@ -65,7 +65,7 @@ def test_closing_ends_every_reader():
         reading = asyncio.ensure_future(first(feed, 0, 99))
         await asyncio.sleep(0)
         feed.close()
-        return await asyncio.wait_for(reading, 5)
+        return await asyncio.wait_for(reading, 30)
     assert [row["type"] for row in asyncio.run(scene())] == ["hello", "tick"]
 
 

@@ -18,7 +18,7 @@ def play(stage, script, *, up=True):
         async with stage:
             if up:
                 await stage.up()
-            return await asyncio.wait_for(script(stage), 20)
+            return await asyncio.wait_for(script(stage), 60)
     return asyncio.run(scene())
 
 

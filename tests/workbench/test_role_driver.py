@@ -32,7 +32,7 @@ class Scene:
         async def wait():
             while not condition():
                 await asyncio.sleep(0)
-        await asyncio.wait_for(wait(), 5)
+        await asyncio.wait_for(wait(), 30)
 
     def types(self):
         return [event["type"] for event in self.events]
