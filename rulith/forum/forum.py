@@ -255,6 +255,7 @@ class Forum:
                             mcp_install_mode=each.install, builtin=1)
                 self.db.update("profile", each.key, by="key", label=each.label, icon=each.icon, mcp_install_mode=each.install)
         House(self).repair()
+        Threads(self).finish_records()
 
 
 def room_of(row: Mapping) -> Room:

@@ -6,6 +6,7 @@ Source  the council surface, "Rules", "Events", "Tools"
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from rulith.base.canonical import sha256_hex
 from rulith.base.errors import Refused
@@ -15,11 +16,24 @@ from rulith.council.mentions import asked_by
 from rulith.council.records import file_name, record_text
 from rulith.council.shapes import OPEN, RESOLVED, Actor, Room, Standing, Thread
 from rulith.forum.arguments import flag, given, json_list, only, optional, text, whole
+from rulith.forum.files import RECORDS
 
 CONTEXT_MAX, REFS_MAX, MENTIONS_MAX = 40, 60, 100
 CONTEXT_CHARS_MAX = 600_000
 REF_CHARS_MAX, NOTE_CHARS_MAX, KEY_CHARS_MAX = 1_000, 500, 200
 KINDS = ("file", "diff", "note")
+WRITING = "writing:"                 # before a digest: the record of it is on its way to the disk
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A decision record that is to be written."""
+
+    folder: str
+    name: str
+    content: str
+    path: str
+    digest: str
 
 
 class Threads:
@@ -173,8 +187,9 @@ class Threads:
             self.db.event("message.edited", at, room=room.id, thread=thread.id, actor=actor.agent_id, message_id=before["id"],
                           body_changed=before["body"] != words.body, previous_verdict=before["verdict"], previous_severity=before["severity"],
                           verdict=words.verdict, severity=words.severity)
-            record = self._record(thread.id, at) if row["export_path"] else {}
+            plan = self._plan(thread.id) if row["export_path"] and thread.is_terminal else None
         self.forum.changed()
+        record = self._write(row, plan) if plan else {}
         return {"message_id": before["id"], "thread_id": thread.id, "called": called, **record}
 
     def update_thread(self, actor: Actor, arguments: Mapping) -> dict:
@@ -189,8 +204,9 @@ class Threads:
             self.db.update("thread", thread.id, body=body, updated_at=at)
             self.db.index("thread", thread.id, thread.id, room.id, f"{row['title']}\n{body}")
             self.db.event("thread.updated", at, room=room.id, thread=thread.id, actor=actor.agent_id)
-            record = self._record(thread.id, at) if row["export_path"] else {}
+            plan = self._plan(thread.id) if row["export_path"] and thread.is_terminal else None
         self.forum.changed()
+        record = self._write(row, plan) if plan else {}
         return {"thread_id": thread.id, "called": called, **record}
 
     def claim_thread(self, actor: Actor, arguments: Mapping) -> dict:
@@ -230,24 +246,46 @@ class Threads:
         with self.db.change():
             self.db.update("thread", thread.id, status=status, resolution_summary=summary, resolved_at=at, resolved_by=actor.agent_id, updated_at=at,
                            settled_verdict=verdict)
-            record = self._record(thread.id, at) if status == RESOLVED else {}
+            plan = self._plan(thread.id) if status == RESOLVED else None
             self.db.event("thread.resolved", at, room=room.id, thread=thread.id, actor=actor.agent_id, status=status,
-                          export_path=record.get("export_path", row["export_path"]), record_digest=record.get("record_digest"))
+                          export_path=plan.path if plan else row["export_path"], record_digest=plan.digest if plan else None)
         self.forum.changed()
+        record = self._write(row, plan) if plan else {}
         return {"thread_id": thread.id, "status": status, **record}
 
-    def _record(self, thread_id: int, at: str) -> dict:
-        """Write the decision record anew, within the transaction that made it so: {export_path, record_digest} or {record_problem}."""
+    # --- records -------------------------------------------------------------------------
+
+    def _plan(self, thread_id: int) -> Plan:
+        """What the decision record is to hold now, noted in the transaction that made it so. A record never tells of what was not kept."""
         detail = self.forum.detail(thread_id)
-        folder = self.forum.folder(self.forum.project(detail["project_id"])["folder_path"])
-        content = record_text(detail)
+        name, content = file_name(thread_id, detail["title"]), record_text(detail)
+        plan = Plan(self.forum.project(detail["project_id"])["folder_path"], name, content, "/".join((*RECORDS, name)), "sha256:" + sha256_hex(content.encode("utf-8")))
+        self.db.update("thread", thread_id, export_path=plan.path, record_digest=WRITING + plan.digest)
+        return plan
+
+    def _write(self, before: Mapping, plan: Plan) -> dict:
+        """Write what was planned, and note how it went: {export_path, record_digest} or {record_problem}."""
         try:
-            path = folder.write_record(file_name(thread_id, detail["title"]), content)
+            path = self.forum.folder(plan.folder).write_record(plan.name, plan.content)
+            found, told = {"export_path": path, "record_digest": plan.digest}, {"export_path": path, "record_digest": plan.digest}
         except Refused as refusal:
-            return {"record_problem": refusal.teaching}
-        found = {"export_path": path, "record_digest": "sha256:" + sha256_hex(content.encode("utf-8"))}
-        self.db.update("thread", thread_id, **found)
-        return found
+            found, told = {"export_path": before["export_path"], "record_digest": before["record_digest"]}, {"record_problem": refusal.teaching}
+        try:
+            with self.db.change():
+                self.db.update("thread", before["id"], **found)
+                if "record_problem" in told:
+                    self.db.event("thread.updated", self.forum.at(), room=before["room_id"], thread=before["id"])
+            self.forum.changed()
+        except Refused:
+            pass                              # what was resolved is kept; the next start finds the mark and writes the record again
+        return told
+
+    def finish_records(self) -> None:
+        """Write the records that an earlier process was about to write when it ended."""
+        for row in self.db.all("SELECT * FROM thread WHERE record_digest LIKE ?", WRITING + "%"):
+            with self.db.change():
+                plan = self._plan(row["id"])
+            self._write({**row, "export_path": None, "record_digest": None}, plan)
 
     # --- shared --------------------------------------------------------------------------
 

@@ -102,3 +102,91 @@ def outside_code(text: str, is_wanted) -> list[str]:
             found.append(line)
     assert not fence
     return found
+
+
+# --- a record and what is kept ------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+def killed(*arguments, **more):
+    raise Killed
+
+
+@pytest.fixture
+def kept(council, monkeypatch):
+    """A council over real folders, with a thread that two have argued."""
+    monkeypatch.setattr("tests.forum.conftest.PlainFolder", ProjectFolder)
+    council.forum.db.close()
+    council.open()
+    council.ann = council.agent("ann")
+    council.thread = council.opens(council.ann, body="@you see")
+    council.said = council.act("reply", thread_id=council.thread, body="first words")["message_id"]
+    council.place = council.folder / ".rivendell" / "threads" / f"{council.thread:04d}-a-question.md"
+
+    def again() -> dict:
+        """A new process over the same file; the thread."""
+        council.forum.db.close()
+        council.open()
+        return council.act("get_thread", thread_id=council.thread)
+
+    council.again = again
+    return council
+
+
+def digest_of(place) -> str:
+    return "sha256:" + sha256_hex(place.read_bytes())
+
+
+def test_no_record_tells_of_a_resolution_that_was_not_kept(kept, monkeypatch):
+    """A Source may attest what the file says, so the file comes last."""
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(kept.forum.db, "event", killed)
+        kept.act("resolve_thread", thread_id=kept.thread, summary="done")
+    assert not kept.place.exists() and kept.again()["status"] == "OPEN" and not kept.place.exists()
+
+
+def test_a_record_that_was_on_its_way_when_the_process_ended_is_written_at_the_next_start(kept, monkeypatch):
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(ProjectFolder, "write_record", killed)
+        kept.act("resolve_thread", thread_id=kept.thread, summary="done")
+    assert not kept.place.exists()
+    detail = kept.again()
+    assert detail["status"] == "RESOLVED" and detail["record_digest"] == digest_of(kept.place) and detail["export_path"] == f".rivendell/threads/{kept.place.name}"
+    before = detail["record_digest"]
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(ProjectFolder, "write_record", killed)
+        kept.act("edit_message", message_id=kept.said, body="other words")
+    assert digest_of(kept.place) == before
+    assert kept.again()["record_digest"] == digest_of(kept.place) != before and "other words" in kept.place.read_text("utf-8")
+
+
+def test_a_record_that_cannot_be_written_is_told_and_no_digest_is_claimed(kept):
+    (kept.folder / ".rivendell").write_text("in the way")
+    ended = kept.act("resolve_thread", thread_id=kept.thread, summary="done")
+    assert ended["status"] == "RESOLVED" and ended["record_problem"] and "export_path" not in ended
+    detail = kept.again()
+    assert (detail["status"], detail["export_path"], detail["record_digest"]) == ("RESOLVED", None, None)
+    (kept.folder / ".rivendell").unlink()
+    assert kept.act("resolve_thread", thread_id=kept.thread, summary="done")["record_digest"] == digest_of(kept.place)
+
+
+def test_one_that_still_cannot_be_written_at_the_next_start_is_no_reason_not_to_start(kept, monkeypatch):
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        patched.setattr(ProjectFolder, "write_record", killed)
+        kept.act("resolve_thread", thread_id=kept.thread, summary="done")
+    kept.folder.rename(kept.folder.parent / "moved")
+    detail = kept.again()
+    assert (detail["status"], detail["record_digest"]) == ("RESOLVED", None)
+
+
+def test_the_record_of_a_thread_that_was_opened_again_stays_until_it_is_resolved_anew(kept):
+    kept.act("resolve_thread", thread_id=kept.thread, summary="done")
+    before = digest_of(kept.place)
+    kept.act("set_thread_status", thread_id=kept.thread, status="OPEN")
+    kept.act("edit_message", message_id=kept.said, body="on second thought")
+    kept.act("update_thread", thread_id=kept.thread, body="anew")
+    assert digest_of(kept.place) == before
+    assert kept.act("resolve_thread", thread_id=kept.thread, summary="done otherwise")["record_digest"] == digest_of(kept.place) != before
