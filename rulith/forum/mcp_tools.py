@@ -1,6 +1,8 @@
 """The tools as their callers hear them: each runs one act of the forum and tells it in text, and in rows where a program reads it.
 
-Promises: every failure is a result that says why, so that a model can stop or mend it.
+Promises: every failure is a result that says why, so that a model can stop or mend it; where
+a result has a structured form, that says all that the text says, as some hosts show their
+model nothing else.
 
 Source  the council surface, "Tools", "Errors"
 """
@@ -73,7 +75,8 @@ class CouncilTools:
 
     async def _thread(self, actor: Actor, arguments: Mapping) -> dict:
         detail = await self.forum.act(actor, "get_thread", arguments)
-        return _text(transcript(detail, self.forum.tag(detail["tag"])), self.forum.run(actor, "thread_rows", arguments))
+        text = transcript(detail, self.forum.tag(detail["tag"]))
+        return _text(text, {**self.forum.run(actor, "thread_rows", arguments), "text": text})
 
     async def _file(self, actor: Actor, arguments: Mapping) -> dict:
         found = await self.forum.act(actor, "read_file", arguments)
@@ -121,7 +124,7 @@ class CouncilTools:
 
     def _after(self, actor: Actor, done: Mapping, words: str) -> dict:
         """Prose for the model; what came of the act, and the thread's rows, for a program that called without one."""
-        return _text(words, {**self.forum.run(actor, "thread_rows", {"thread_id": done["thread_id"]}), **done})
+        return _text(words, {"text": words, **self.forum.run(actor, "thread_rows", {"thread_id": done["thread_id"]}), **done})
 
 
 def refused(refusal: Refused) -> dict:
