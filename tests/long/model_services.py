@@ -1,6 +1,6 @@
 """Model services that always want the same calls: four wires, as four coding agents speak them.
 
-Each service answers a request that offers our tools with the next call of `CALLS`, counted
+Each service answers a request that offers our tools with the next of its calls, counted
 by the tool results it has been shown, and after the last one with their text.
 """
 
@@ -22,6 +22,10 @@ CALLS = [("OpenCase", {"caseType": "exploration"}),
          ("ReadArtifact", {"ref": "art_" + "0" * 32}),
          ("CloseCase", {"root": ROOT, "disposition": "abandoned", "reason": "seen enough"})]
 REFUSED = ("ReadArtifact",)      # no result gave such a reference
+COUNCIL_CALLS = [("whoami", {}), ("create_thread", {"title": "Is it safe?", "body": "@everyone, is it?", "tag": "PERF"}), ("list_threads", {}), ("get_thread", {"thread_id": 1}),
+                 ("reply", {"thread_id": 1, "body": "It is.", "verdict": "CLEARED"}), ("edit_reply", {"message_id": 1, "body": "It was.", "verdict": "CLEARED"}),
+                 ("wait_for_updates", {"cursor": 0}), ("git_diff", {}), ("resolve_thread", {"thread_id": 1, "summary": "It was."})]
+COUNCIL_REFUSED = ("git_diff",)  # the project is no repository
 USAGE = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2, "input_tokens_details": {"cached_tokens": 0},
          "output_tokens_details": {"reasoning_tokens": 0}}
 
@@ -43,20 +47,22 @@ def stream(events: list[tuple[str, dict]], *, named: bool = True, end: bytes = b
 class ModelServices:
     """Serves all four on one port; `results` are the texts that came back from our tools, `offered` which of them a request named."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls: list[tuple[str, dict]]) -> None:
+        self.calls = calls
         self.results: list[str] = []
         self.offered: set[str] = set()
 
     def _wanted(self, names: list[str], results: list[str]) -> tuple[str, dict] | None:
         """The full name and the arguments of the call to make now."""
-        self.offered |= {name for name, _ in CALLS for offered in names if is_ours(offered, name)}
+        self.offered |= {name for name, _ in self.calls for offered in names if is_ours(offered, name)}
         done = len(answered(results))
-        if done >= len(CALLS) or len(results) >= 2 * len(CALLS):
+        if done >= len(self.calls) or len(results) >= 2 * len(self.calls):
             return None
-        name, arguments = CALLS[done]
+        name, arguments = self.calls[done]
         root = re.search(r"root_[0-9a-f]{24}", results[0]) if results else None
         given = {key: root[0] if value == ROOT and root else value for key, value in arguments.items()}
-        return next(((offered, given) for offered in names if is_ours(offered, name)), None)
+        found = min((offered for offered in names if is_ours(offered, name)), key=len, default=None)     # edit_reply ends like reply
+        return None if found is None else (found, given)
 
     async def __aenter__(self) -> ModelServices:
         self._server = await serve(self._handle, "127.0.0.1", 0)

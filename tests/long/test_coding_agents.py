@@ -1,4 +1,4 @@
-"""Four coding agents that people use work on a Board over /mcp, each driven by a model that always wants the same calls.
+"""Four coding agents that people use work on a Board and in a council over /mcp, each driven by a model that always wants the same calls.
 
 `.ci/run --long agents` installs them (1.3 GB) and writes docs/evidence/agents.json: versions,
 the methods each one sent with the date it spoke, failures, commit. Skipped otherwise.
@@ -16,20 +16,23 @@ from pathlib import Path
 import pytest
 
 from rulith.base.clock import SystemClock, stamp
+from rulith.council.kinds import PREFIXES
+from rulith.council.shapes import PERSON
 from rulith.disk.home import Home
 from rulith.disk.profiles import agent_secrets, find_profile
+from rulith.forum.service import open_council
 from rulith.gateway.service import open_gateway
 from tests.conftest import ROOT
-from tests.long.model_services import CALLS, REFUSED, ModelServices, answered
+from tests.long.model_services import CALLS, COUNCIL_CALLS, COUNCIL_REFUSED, REFUSED, ModelServices, answered
 
 PLACE = ROOT / ".conformance" / "node_modules"
-AGENT_S = 90
+AGENT_S = 180
 PACKAGES = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "opencode": "opencode-ai", "gemini": "@google/gemini-cli"}
 
 
 def claude(folder: Path, url: str, token: str, model: str) -> tuple[list[str], dict]:
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"rulith": {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}}}))
-    tools = ",".join(f"mcp__rulith__{name}" for name, _ in CALLS)
+    tools = ",".join(f"mcp__rulith__{name}" for name, _ in (*CALLS, *COUNCIL_CALLS))
     return (["-p", "go", "--mcp-config", "mcp.json", "--strict-mcp-config", "--allowedTools", tools, "--output-format", "json", "--max-turns", "16"],
             {"ANTHROPIC_BASE_URL": model, "ANTHROPIC_API_KEY": "dummy", "ENABLE_TOOL_SEARCH": "false", "DISABLE_TELEMETRY": "1",
              "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"})
@@ -65,13 +68,48 @@ def gemini(folder: Path, url: str, token: str, model: str) -> tuple[list[str], d
 AGENTS = {"claude": claude, "codex": codex, "opencode": opencode, "gemini": gemini}
 
 
-async def drive(name: str, folder: Path) -> dict:
-    """One agent, one gateway, one model service: what was seen on the wire, and what went wrong."""
-    home = Home(folder / "home")
-    home.prepare()
-    gateway = open_gateway(home, SystemClock(), {})
+class BoardPlace:
+    """A gateway with one Board."""
+
+    name, calls, refused = "board", CALLS, REFUSED
+
+    async def open(self, folder: Path) -> tuple[object, int, str]:
+        """(what answers /mcp, its port, the token)."""
+        home = Home(folder / "home")
+        home.prepare()
+        self.opened = open_gateway(home, SystemClock(), {})
+        port = (await self.opened.listen("127.0.0.1", 0)).port
+        return self.opened.surface, port, agent_secrets(find_profile(home)).load()["RULITH_TOKEN"]
+
+    def is_accepted(self, text: str) -> bool:
+        return (re.search(r'accepted\W*":\W*(true|false)', text) or ("", ""))[1] == "true"
+
+
+class CouncilPlace:
+    """A council with one room, its person and the agent."""
+
+    name, calls, refused = "council", COUNCIL_CALLS, COUNCIL_REFUSED
+
+    async def open(self, folder: Path) -> tuple[object, int, str]:
+        (folder / "project").mkdir()
+        self.opened = open_council(Home(folder / "home"), SystemClock(), "rvp_a-key-of-no-use")
+        await self.opened.listen((0,))
+        self.opened.forum.run(PERSON, "create_project", {"name": "Shop", "folder": str(folder / "project")})
+        made = self.opened.forum.run(PERSON, "create_agent", {"project_id": 1, "name": "ann", "rooms": [1]})
+        return self.opened.mcp, self.opened.port, made["api_key"]
+
+    def is_accepted(self, text: str) -> bool:
+        return "errorCode" not in text and not any(words and words in text for words in PREFIXES.values())     # a host shows its model one form or the other
+
+
+PLACES = (BoardPlace, CouncilPlace)
+
+
+async def drive(name: str, folder: Path, place: BoardPlace | CouncilPlace) -> dict:
+    """One agent, one server, one model service: what was seen on the wire, and what went wrong."""
+    surface, port, token = await place.open(folder)
     seen: list[str] = []
-    handle = gateway.surface.handle
+    handle = surface.handle
 
     async def watch(request):
         answer = await handle(request)
@@ -79,13 +117,11 @@ async def drive(name: str, folder: Path) -> dict:
         seen.append(f"{method} {request.headers.get('mcp-protocol-version') or '-'} {answer.status}")
         return answer
 
-    gateway.surface.handle = watch
-    port = (await gateway.listen("127.0.0.1", 0)).port
-    token = agent_secrets(find_profile(home)).load()["RULITH_TOKEN"]
+    surface.handle = watch
     own = folder / "own"
     own.mkdir()
     try:
-        async with ModelServices() as models:
+        async with ModelServices(place.calls) as models:
             words, environ = AGENTS[name](own, f"http://127.0.0.1:{port}/mcp", token, models.url)
             kept = {key: os.environ[key] for key in ("LANG", "TMPDIR") if key in os.environ}
             path = f"{PLACE / '.bin'}{os.pathsep}{os.environ['PATH']}"
@@ -97,15 +133,15 @@ async def drive(name: str, folder: Path) -> dict:
                 child.kill()
                 said = "it did not end"
             results = answered(models.results)
-            accepted = [(re.search(r'accepted\W*":\W*(true|false)', text) or ("", ""))[1] == "true" for text in results]
+            accepted = [place.is_accepted(text) for text in results]
             listed = sorted(models.offered)
     finally:
-        await gateway.close()
-    called = [name for name, _ in CALLS[:len(accepted)]]
-    is_whole = accepted == [name not in REFUSED for name, _ in CALLS] and listed == sorted(name for name, _ in CALLS)
+        await place.opened.close()
+    called = [name for name, _ in place.calls[:len(accepted)]]
+    is_whole = accepted == [name not in place.refused for name, _ in place.calls] and listed == sorted(name for name, _ in place.calls)
     problem = "" if is_whole else f"listed {listed}, accepted {accepted}: {said[-600:]}"
-    return {"agent": name, "package": version(name), "wire": list(dict.fromkeys(seen)), "listed": listed, "called": called, "askedAgain": len(models.results) - len(results),
-            "problem": problem}
+    return {"agent": name, "place": place.name, "package": version(name), "wire": list(dict.fromkeys(seen)), "listed": listed, "called": called,
+            "askedAgain": len(models.results) - len(results), "problem": problem}
 
 
 def version(name: str) -> str:
@@ -113,16 +149,18 @@ def version(name: str) -> str:
     return f"{PACKAGES[name]} {json.loads(package.read_text())['version']}"
 
 
-@pytest.mark.timeout(900)
-def test_coding_agents_work_on_a_board(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+@pytest.mark.timeout(1_800)
+def test_coding_agents_work_on_a_board_and_in_a_council(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     if not request.config.getoption("--agents"):
         pytest.skip("runs with `.ci/run --long agents`")
     clock = SystemClock()
     began_s = clock.wall_s()
     rows = []
-    for name in AGENTS:
-        (tmp_path / name).mkdir()
-        rows.append(asyncio.run(drive(name, tmp_path / name)))
+    for place in PLACES:
+        for name in AGENTS:
+            folder = tmp_path / place.name / name
+            folder.mkdir(parents=True)
+            rows.append(asyncio.run(drive(name, folder, place())))
     failures = [row for row in rows if row["problem"]]
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     record = {"name": "agents", "commit": commit, "at": stamp(began_s), "seconds": round(clock.wall_s() - began_s),
