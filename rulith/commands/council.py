@@ -1,4 +1,4 @@
-"""The door of the council: settings and options in, one listening council, exit status out.
+"""The door of the council: settings and options in, one listening council or a copy of its file, exit status out.
 
 Reads its settings like every role, mints the key of this run, writes run/council.json once
 it answers, tells its parent, and ends cleanly on a stop, on the parent's death and on
@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
 from rulith.base.ids import mint_token
+from rulith.commands.council_copies import keep_backup, restore_backup
 from rulith.disk.home import Home, find_home
 from rulith.disk.runfile import remove_runfile, write_runfile
 from rulith.forum.decisions import HomeGateway, Observer
@@ -37,12 +38,15 @@ class _Parser(argparse.ArgumentParser):
 def _options(argv: Sequence[str]) -> argparse.Namespace:
     """Raises Refused option_usage."""
     parser = _Parser(prog="rulith council", add_help=False, allow_abbrev=False)
-    parser.add_argument("word", choices=("serve",))
+    parser.add_argument("word", choices=("serve", "backup", "restore"))
+    parser.add_argument("file", nargs="?")
     parser.add_argument("--home")
     parser.add_argument("--port", type=int)
     options = parser.parse_args(argv)
     if options.port is not None and not 0 <= options.port <= 65_535:
         raise Refused("option_usage", verb="council", problem=f"{options.port} is no port")
+    if (options.word == "serve") != (options.file is None) or (options.port is not None and options.word != "serve"):
+        raise Refused("option_usage", verb="council", problem="it is `serve`, with --port or without, or `backup FILE`, or `restore FILE`")
     return options
 
 
@@ -50,8 +54,10 @@ def main(argv: Sequence[str]) -> int:
     settings = read_settings()
     try:
         options = _options([*argv, *settings.args])
-        ports = PORTS if options.port is None else (options.port,)
-        return asyncio.run(_serve(find_home(options.home, settings), ports, settings))
+        home = find_home(options.home, settings)
+        if options.word != "serve":
+            return (keep_backup if options.word == "backup" else restore_backup)(home, options.file)
+        return asyncio.run(_serve(home, PORTS if options.port is None else (options.port,), settings))
     except Refused as refusal:
         emit("error", code=refusal.code, teaching=refusal.teaching)
         print(refusal.teaching, file=sys.stderr)

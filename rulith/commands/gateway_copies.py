@@ -17,10 +17,11 @@ from rulith.base.errors import Refused
 from rulith.base.plain_text import counted, plain
 from rulith.disk.home import Home
 from rulith.disk.runfile import read_live
-from rulith.gateway.copies import back_up_closed, restore, take_over
+from rulith.gateway.copies import back_up_closed, restore
 from rulith.gateway.first_start import check_ledger_file
 from rulith.local.gateway import LocalGateway, find_gateway
 from rulith.net.client import HttpClient
+from rulith.store.checks import take_over
 
 BACKUP_S = 3_600.0
 

@@ -94,15 +94,18 @@ Exit: serving 0 the host left, 1 refused (such as a FILE in use), 2 usage;
 run 0 as expected or nothing expected, 1 otherwise, 2 a bad file or usage.
 """),
     "council": ("threads put to named agents and people", """rulith council serve [--home DIR] [--port N]
+rulith council backup FILE | restore FILE [--home DIR]
 
-Serves the council of this home on loopback: threads that somebody opens, argues and
-resolves. Only the person's API so far: POST /api/NAME with the key that stands in
-run/council.json of the home. Agents cannot join it in this release.
+serve     threads that somebody opens, argues and resolves, on loopback: /mcp for agents, /ws to
+          be woken, and the person's API with the key that stands in run/council.json of the
+          home. `rulith start` serves it too, with its pages.
+backup    a copy of everything to the new FILE, also while it runs
+restore   puts such a copy in its place; the file that stood there is kept
 
   --home DIR   where everything is kept (RULITH_HOME, else ~/.rulith)
   --port N     this port; without it the first free one of 8787 to 8791, else any
 
-Exit: 0 stopped, 1 refused, 2 usage, 4 the council's file is damaged or of a later release.
+Exit: 0 stopped or done, 1 refused, 2 usage, 4 the council's file is damaged or of a later release.
 """),
     "watch": ("run a command when the council calls", """rulith watch [options] [-- COMMAND ARGUMENT...]
 

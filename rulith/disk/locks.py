@@ -54,9 +54,13 @@ class KernelLock:
         if not _lock(handle, wait=False):
             os.close(handle)
             return False
+        try:
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, b"%d\n" % os.getpid(), 0) if hasattr(os, "pwrite") else os.write(handle, b"%d\n" % os.getpid())
+        except OSError as problem:
+            os.close(handle)
+            raise write_refusal(self.path, problem) from None
         self._handle = handle
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, b"%d\n" % os.getpid(), 0) if hasattr(os, "pwrite") else os.write(handle, b"%d\n" % os.getpid())
         return True
 
     def holder_pid(self) -> int | None:

@@ -25,6 +25,7 @@ from rulith.council.wake import is_waiting, is_wakeable
 from rulith.forum.access import Access
 from rulith.forum.arguments import check_letters, json_list, whole
 from rulith.forum.beside import AsideFolder, Beside, Looks
+from rulith.forum.copies import Copies
 from rulith.forum.files import Excerpt
 from rulith.forum.house import House
 from rulith.forum.live import LiveKeys
@@ -64,7 +65,7 @@ class Forum:
         self.agent_changed: Callable[[int], None] = lambda agent_id: None      # its credentials ended, or what starts it is another
         self._acts: dict[str, Callable[[Actor, Mapping], object]] = {}
         self.reading, self._access = Reading(self), Access(self)
-        for part in (House(self), Threads(self), self.reading, Looking(self), self._access):
+        for part in (House(self), Threads(self), self.reading, Looking(self), self._access, Copies(self)):
             self.take_acts(part)
         self.waiting = Waiting(self)
         self._seed()

@@ -77,22 +77,6 @@ def back_up_closed(home: Home, target: Path, clock: Clock) -> dict:
     return {"file": str(target), "digest": f"sha256:{file_digest(target)}", "bytes": target.stat().st_size, "rows": rows}
 
 
-def take_over(copy: Path, target: Path, digest: str) -> None:
-    """Move a finished copy to `target`, which must not exist; checked once more where it lies then."""
-    try:
-        with open(copy, "rb") as source, os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            shutil.copyfileobj(source, file, _PIECE)
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(target.parent)
-    except OSError as problem:
-        raise write_refusal(target, problem) from None
-    finally:
-        copy.unlink(missing_ok=True)
-    if f"sha256:{file_digest(target)}" != digest:
-        raise Refused("write_failed", path=str(target), problem="what was written differs from the backup")
-
-
 # --- restore ---------------------------------------------------------------------------
 
 

@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 from rulith.base.canonical import sha256_hex
 from rulith.base.errors import Refused
-from rulith.disk.atomic import sync_folder
+from rulith.disk.atomic import sync_folder, write_refusal
 from rulith.store.rows import NO_ROW, row_hash
 from rulith.store.schema import APPLICATION_ID, NEWEST, schema_version
 
 _PIECE = 1 << 20
 _NAME_DIGITS = 12
-_PASSING = ("locked", "busy", "unable to open", "i/o error", "full", "permission")   # troubles of the disk or of the moment: no damage
+_PASSING = ("locked", "busy", "unable to open", "i/o error", "full", "permission")
 
 
 class Damage(NamedTuple):
@@ -48,7 +48,7 @@ def check_file(path: Path, *, put_aside: bool = True) -> None:
     if damage is not None:
         whole = f"rows 1 to {damage.whole} hold together" if damage.whole else "no row of it can be relied on"
         raise Refused("ledger_damaged", path=str(path), problem=damage.problem, whole=whole,
-                      aside=_put_aside(path) if put_aside else "no copy was made")
+                      aside=kept_aside(path) if put_aside else "no copy was made")
 
 
 def _look(path: Path) -> Damage | None:
@@ -64,15 +64,20 @@ def _look(path: Path) -> Damage | None:
         return _first_damage(db, said[0] if said else "")
     except sqlite3.Error as problem:
         text = str(problem)
-        if any(word in text.lower() for word in _PASSING):
+        if is_passing(problem):
             raise
-        return Damage(_words(text), 0)
+        return Damage(words_of_damage(text), 0)
     finally:
         if db is not None:
             db.close()
 
 
-def _words(text: str) -> str:
+def is_passing(problem: sqlite3.Error) -> bool:
+    """A trouble of the disk or of the moment: no damage."""
+    return any(word in str(problem).lower() for word in _PASSING)
+
+
+def words_of_damage(text: str) -> str:
     """SQLite's complaint on one line, without a byte of the file."""
     return "the text of a row is damaged" if "decode" in text.lower() else " ".join(text.split())[:200]
 
@@ -106,21 +111,21 @@ def _first_damage(db: sqlite3.Connection, said: str) -> Damage | None:
             if heads.pop(name, NO_ROW) != (seq, head):
                 return Damage(f"chain {name!r} does not end where it says, at row {seq}", whole)
     except (sqlite3.Error, UnicodeError, AttributeError, TypeError) as problem:
-        if isinstance(problem, sqlite3.OperationalError) and any(word in str(problem).lower() for word in _PASSING):
+        if isinstance(problem, sqlite3.OperationalError) and is_passing(problem):
             raise
-        return Damage(f"{_words(said or str(problem))} (from row {whole + 1} of the file on)", whole)
+        return Damage(f"{words_of_damage(said or str(problem))} (from row {whole + 1} of the file on)", whole)
     if heads:
         return Damage(f"chain {min(heads)!r} does not say where it ends", whole)
-    return Damage(_words(said), whole) if said else None
+    return Damage(words_of_damage(said), whole) if said else None
 
 
-def _put_aside(path: Path) -> str:
+def kept_aside(path: Path) -> str:
     """Copy the file and its write-ahead log beside it, once for each state it is found in; says in words where."""
     copy = path.with_name(f"{path.name}.damaged-{_digest(path)[:_NAME_DIGITS]}")
     try:
         for end, source in reversed(_parts(path)):
             if not copy.with_name(copy.name + end).exists():
-                _copy(source, copy.with_name(copy.name + end))
+                copy_file(source, copy.with_name(copy.name + end))
         sync_folder(path.parent)
     except OSError as problem:
         return f"no copy could be put aside ({problem.strerror or problem})"
@@ -146,7 +151,8 @@ def file_digest(path: Path) -> str:
     return found.hexdigest()
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy_file(source: Path, target: Path) -> None:
+    """Copy it whole, readable by its owner alone, or raise OSError with nothing under the name `target`."""
     fresh = target.with_name(target.name + ".part")
     fresh.unlink(missing_ok=True)
     with open(source, "rb") as read, os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as written:
@@ -154,3 +160,19 @@ def _copy(source: Path, target: Path) -> None:
         written.flush()
         os.fsync(written.fileno())
     os.replace(fresh, target)
+
+
+def take_over(copy: Path, target: Path, digest: str) -> None:
+    """Move a finished copy to `target`, which must not exist; checked once more where it lies then. Raises Refused: write_failed, disk_full."""
+    try:
+        with open(copy, "rb") as source, os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            shutil.copyfileobj(source, file, _PIECE)
+            file.flush()
+            os.fsync(file.fileno())
+        sync_folder(target.parent)
+    except OSError as problem:
+        raise write_refusal(target, problem) from None
+    finally:
+        copy.unlink(missing_ok=True)
+    if f"sha256:{file_digest(target)}" != digest:
+        raise Refused("write_failed", path=str(target), problem="what was written differs from the backup")

@@ -19,8 +19,10 @@ from pathlib import Path
 
 from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Refused
+from rulith.disk.atomic import sync_folder, write_refusal
 from rulith.disk.locks import KernelLock
-from rulith.store.council_schema import APPLICATION_ID, MIGRATIONS, NEWEST, WORDS
+from rulith.store.council_file import check_council
+from rulith.store.council_schema import APPLICATION_ID, MIGRATIONS, WORDS
 from rulith.store.failures import store_failed
 
 BUSY_S = 5.0
@@ -38,33 +40,32 @@ class CouncilDb:
 
     @classmethod
     def open(cls, path: Path, clock: Clock) -> CouncilDb:
-        """Open or create the file, whose folder exists. Raises Refused: council_in_use, council_damaged, council_newer, store_…"""
+        """Open or create the file, whose folder exists; one that exists is checked whole, before anything is written.
+
+        Raises Refused: council_in_use, council_damaged, council_newer, write_failed, disk_full, store_…
+        """
         lock = KernelLock(path.with_name(path.name + ".lock"))
         if not lock.take():
             raise Refused("council_in_use", path=str(path), pid=lock.holder_pid() or "unknown")
         try:
+            check_council(path)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
             db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, cached_statements=128)
             try:
                 db.row_factory = sqlite3.Row
                 for pragma in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
                     db.execute(f"PRAGMA {pragma}")
-                said = [text for (text,) in db.execute("PRAGMA quick_check").fetchall() if text != "ok"]
-                if said:
-                    raise Refused("council_damaged", path=str(path), problem=said[0])
-                _migrate(db, path, stamp(clock.wall_s()))
+                _migrate(db, stamp(clock.wall_s()))
                 return cls(path, db, lock)
             except BaseException:
                 db.close()
                 raise
-        except sqlite3.DatabaseError as problem:
+        except sqlite3.Error as problem:
             lock.release()
-            if "malformed" in str(problem) or "not a database" in str(problem):
-                raise Refused("council_damaged", path=str(path), problem=str(problem)) from None
             raise store_failed(problem) from None
         except OSError as problem:
             lock.release()
-            raise Refused("council_damaged", path=str(path), problem=problem.strerror or str(problem)) from None
+            raise write_refusal(path, problem) from None
         except BaseException:
             lock.release()
             raise
@@ -75,6 +76,24 @@ class CouncilDb:
         except sqlite3.Error:
             pass                              # a failed last checkpoint: the log holds everything
         self._lock.release()
+
+    def copy_to(self, path: Path) -> None:
+        """Write a whole copy of what is committed to the new file `path`. Raises Refused: write_failed, disk_full, store_…"""
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as problem:
+            raise write_refusal(path, problem) from None
+        try:
+            self._db.execute("VACUUM INTO ?", (str(path),))
+            with open(path, "rb+") as file:
+                os.fsync(file.fileno())
+            sync_folder(path.parent)
+        except sqlite3.Error as problem:
+            path.unlink(missing_ok=True)
+            raise store_failed(problem) from problem
+        except OSError as problem:
+            path.unlink(missing_ok=True)
+            raise write_refusal(path, problem) from None
 
     # --- changing ------------------------------------------------------------------------
 
@@ -213,14 +232,10 @@ def _escaped(word: str) -> str:
     return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-def _migrate(db: sqlite3.Connection, path: Path, at: str) -> None:
+def _migrate(db: sqlite3.Connection, at: str) -> None:
     known = 0
     if db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'migration'").fetchone() is not None:
         known = db.execute("SELECT coalesce(max(number), 0) FROM migration").fetchone()[0]
-    elif db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-        raise Refused("council_damaged", path=str(path), problem="it is another program's database")
-    if known > NEWEST:
-        raise Refused("council_newer", path=str(path), found=known, known=NEWEST)
     if known == 0:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     for number, name, statements in MIGRATIONS[known:]:

@@ -156,7 +156,7 @@ def test_a_copy_that_cannot_be_put_aside_is_said_to_be_missing(tmp_path, monkeyp
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rulith.store.checks._copy", full)
+    monkeypatch.setattr("rulith.store.checks.copy_file", full)
     assert "no copy could be put aside (No space left on device)" in str(refused(path))
 
 

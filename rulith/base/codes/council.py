@@ -29,6 +29,7 @@ CODES = {
     "council_key": ("The request does not bring this run's key.", "It stands in run/council.json of the home, as long as the council runs; an agent's key opens nothing here."),
     "council_foreign": ("The request was sent to {host!r} by {origin}.", "The council answers programs and pages of this machine, under 127.0.0.1 or localhost."),
     "council_in_use": ("The council at {path} is open in the process {pid}.", "Use that one, or end it first."),
-    "council_damaged": ("The council's file {path} cannot be read: {problem}.", "Put a copy of it aside and bring back your last good one."),
+    "council_damaged": ("The council's file {path} is damaged: {problem}; {aside}.", "Leave it as it is and bring back your last good copy: `rulith council restore FILE`."),
+    "council_backup": ("The council that runs (process {pid}, {url}) made no backup: {problem}.", "Mend that, or end it with `rulith stop`, and try again."),
     "council_newer": ("The council's file {path} was written by a later release (step {found}; this one knows {known}).", "Use that release."),
 }
