@@ -176,7 +176,7 @@ def test_a_run_over_its_limit_is_ended_with_all_that_it_started(tmp_path):
 @linux
 def test_what_a_command_leaves_behind_ends_with_its_run(tmp_path):
     """It holds the agent's key, and would escape every limit."""
-    leaves = f"import os\nif os.fork() == 0:\n    os.setsid()\n    exec({FAMILY!r})\nwhile not os.path.exists(os.path.join({str(tmp_path)!r}, 'stray')): pass"
+    leaves = f"import os\nif os.fork() == 0:\n    os.setsid()\n    exec({FAMILY!r})\nwhile not {set(MEMBERS)!r} <= set(os.listdir({str(tmp_path)!r})): pass"
 
     async def story(council):
         council.says({"needs_you": [1]})

@@ -164,7 +164,7 @@ def test_instant_empty_answers_make_no_hot_loop(watched):
         began_s = loop.time()
         at.begin()
         await at.until(lambda: len(at.council.polls) >= 3)
-        assert loop.time() - began_s > 1.9
+        assert loop.time() - began_s > 0.9                  # each of two was slow by itself, or was followed by a pause
     watched(story)
 
 
