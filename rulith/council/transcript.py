@@ -51,7 +51,8 @@ def transcript(detail: Mapping, tag: Tag | None) -> str:
                   prose(message["body"])]
         parts += [f"- {reference(ref)}" for ref in message["refs"]]
     if detail["resolution_summary"]:
-        parts += ["", "## Resolution", "", prose(detail["resolution_summary"])]
+        by = f" by {_who(detail['resolved_by_name'], detail['resolved_by_kind'] == 'person')}" if detail["resolved_by_name"] else ""
+        parts += ["", "## Resolution", "", f"Written{by}, {detail['resolved_at']}.", "", prose(detail["resolution_summary"])]
     return "\n".join([*parts, ""])
 
 

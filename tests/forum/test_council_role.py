@@ -41,7 +41,7 @@ async def started(home: Path, *args: str) -> tuple[RoleProcess, dict]:
     return role, found
 
 
-async def post(run: dict, name: str, **arguments) -> dict:
+async def post(run: dict, name: str, /, **arguments) -> dict:
     answer = await http(run["port"], "POST", f"/api/{name}", {"authorization": f"Bearer {run['key']}"}, json.dumps(arguments).encode())
     assert answer.status == 200, answer.body
     return answer.json()["result"]

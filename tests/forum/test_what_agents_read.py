@@ -33,7 +33,7 @@ def test_a_transcript_names_ids_askers_claims_and_who_is_a_person(council):
     council.does(ann, "reply", thread_id=thread, body="it breaks", verdict="CONFIRMED", refs=[{"path": "a.py", "line": 3}])
     council.act("resolve_thread", thread_id=thread, summary="mended")
     told = transcript(council.does(ann, "get_thread", thread_id=thread), None)
-    assert "### ann (program) — CONFIRMED\nmessage 1, " in told and "- `a.py:3`" in told and "## Resolution\n\nmended" in told and "Working on it" not in told
+    assert "### ann (program) — CONFIRMED\nmessage 1, " in told and "- `a.py:3`" in told and "## Resolution\n\nWritten by you (the person), 2" in told and "\n\nmended\n" in told and "Working on it" not in told
 
 
 def test_a_blind_round_says_that_words_are_held_back(council):

@@ -22,6 +22,7 @@ from rulith.forum.service import open_council
 from rulith.wire.manifest import read_manifest
 from rulith.wire.terminal_receipt import check_document
 from tests.conftest import ROOT
+from tests.forum.test_council_role import post, started
 from tests.gateway.test_console import Page, pending, waiting
 from tests.gateway.test_direct_actions import Owner
 from tests.gateway.test_reaching_journey import OwnWorker
@@ -271,4 +272,27 @@ def test_a_decision_comes_up_as_a_thread_that_answers_nothing_and_ends_with_the_
             await asyncio.gather(task, return_exceptions=True)
             await gateway.close()
             await council.close()
+    play(story, pollHoldMs=100)
+
+
+def test_the_served_council_finds_the_gateway_of_its_home_by_itself(play, kit, tmp_path):
+    """`rulith council serve`, a process of its own; a project with such threads can be deleted."""
+    (tmp_path / "project").mkdir()
+
+    async def story(world):
+        write_runfile(world.home.gateway_json, url=f"http://127.0.0.1:{world.port}", port=world.port)
+        await waiting(world, kit)
+        role, run = await started(world.home.path)
+        try:
+            project = (await post(run, "create_project", folder=str(tmp_path / "project")))["id"]
+            await post(run, "create_room", project_id=project, name="decisions")
+            cursor, titles = 0, []
+            while not titles:
+                cursor = (await post(run, "wait_for_changes", cursor=cursor))["next_cursor"]
+                titles = [row["title"] for row in await post(run, "needs_you")]
+            assert len(titles) == 1 and titles[0].endswith("waits for a decision")
+            await post(run, "delete_project", id=project)
+            assert await post(run, "list_projects") == []
+        finally:
+            assert await role.stop() == 0
     play(story, pollHoldMs=100)
