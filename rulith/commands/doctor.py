@@ -25,6 +25,7 @@ from rulith import VERSION
 from rulith.base.clock import SystemClock, seconds_of, stamp
 from rulith.base.errors import Refused
 from rulith.base.plain_text import plain
+from rulith.commands.doctor_council import look_at_council
 from rulith.commands.doctor_repair import leftovers, take_away
 from rulith.disk.home import Home, find_home
 from rulith.disk.locks import holder_of
@@ -41,7 +42,7 @@ from rulith.store.ledger import Ledger, engine_version
 
 OK, NOTE, WRONG = "ok", "note", "wrong"
 EXIT_OK, EXIT_WRONG, EXIT_USAGE = 0, 1, 2
-PORTS = {7780: "workbench", 7781: "gateway"}
+PORTS = {7780: "workbench", 7781: "gateway", 8787: "council"}
 SQLITE_NEEDED, SQLITE_MENDED = (3, 37, 0), (3, 51, 3)     # STRICT tables; the write-ahead log with several connections
 FREE_BYTES_MIN = 100 * 2**20
 LEDGER_CHECK_S = 600.0
@@ -105,6 +106,7 @@ def examine(home: Home, environ: Mapping[str, str], *, repair: bool = False) -> 
     yield from _secrets(home)
     yield from _profiles(home, environ)
     yield from _running(home)
+    yield from (Finding(*told) for told in look_at_council(home))
     yield from _ports(home)
 
 
@@ -333,7 +335,7 @@ async def _ask(gateway: LocalGateway, live: Mapping) -> list[Finding]:
 
 
 def _ports(home: Home) -> Iterator[Finding]:
-    runs = {"workbench": read_live(home.run / "workbench.json"), "gateway": read_live(home.gateway_json)}
+    runs = {"workbench": read_live(home.run / "workbench.json"), "gateway": read_live(home.gateway_json), "council": read_live(home.council_json)}
     ours = {urlsplit(str(record.get("url", ""))).port: role for role, record in runs.items() if record}
     for port, role in PORTS.items():
         if port in ours:

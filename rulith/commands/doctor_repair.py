@@ -32,7 +32,7 @@ def leftovers(home: Home, clock: Clock) -> Iterator[tuple[Path, str]]:
             record = None
         if isinstance(record, dict) and isinstance(record.get("pid"), int) and is_proven_gone(record["pid"], record):
             yield path, f"names process {record['pid']}, which is gone"
-    own = [home.path, home.workbench, home.instances, *_folders(home.instances), home.gateway, home.secrets, home.run, home.bin]
+    own = [home.path, home.workbench, home.instances, *_folders(home.instances), home.gateway, home.secrets, home.council, home.run, home.bin]
     for path in (each for folder in own for each in sorted(folder.glob("*.tmp"))):     # a workspace is the person's, not looked into
         if _SPARE.fullmatch(path.name) and not path.is_symlink() and path.is_file() \
                 and clock.wall_s() - path.stat().st_mtime > SPARE_AGE_S:
