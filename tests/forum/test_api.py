@@ -9,6 +9,7 @@ import re
 import pytest
 
 from rulith.forum import api
+from rulith.forum.supervisor import Supervisor
 from tests.conftest import ROOT
 from tests.forum.conftest import KEY
 from tests.gateway.conftest import http
@@ -146,4 +147,4 @@ def test_a_full_disk_is_said_and_nothing_half_is_kept(served):
 def test_the_page_of_documentation_names_every_act_and_no_other(council):
     page = (ROOT / "docs" / "council.md").read_text("utf-8").partition("| Act | Arguments |")[2]
     told = {name for row in page.splitlines() if row.startswith("| `") for name in re.findall(r"`(\w+)`", row.split("|")[1])}
-    assert told == {*council.forum.names, "server_info", "wait_for_changes"} - api.NOT_HERE
+    assert told == {*council.forum.names, *Supervisor.ACTS, "server_info", "wait_for_changes"} - api.NOT_HERE
