@@ -38,6 +38,7 @@ from rulith.net.messages import HeaderRows, Request, Response, Upgrade, text_res
 __all__ = ["Ended", "Frames", "Pace", "WebSocket", "accept", "connect"]
 
 GOING_AWAY, UNSUPPORTED, LOST, POLICY, TOO_BIG = 1001, 1003, 1006, 1008, 1009
+WRONG = {1002: "this is not how frames are written", 1007: "a text is UTF-8"}      # our words: the library's depend on how the bytes were cut
 _VERSION, _NONCE_BYTES = "13", 16
 
 
@@ -117,7 +118,7 @@ class Frames:
     def _closed(self, event: CloseConnection) -> bytes:
         """The peer's close, or what wsproto found wrong with its bytes."""
         if self._wire.state is ConnectionState.OPEN:             # not a close that it sent
-            return self._broken(int(event.code), str(event.reason or ""))
+            return self._broken(int(event.code), WRONG.get(int(event.code), "this is no WebSocket"))
         if self.ended is None:
             self.ended = Ended(int(event.code), event.reason or "")
             out = self._wire.send(event.response())

@@ -26,7 +26,7 @@ def test_what_the_host_says_goes_out_as_it_is_and_the_answer_comes_back_as_one_l
         assert await talk.hears() == {"jsonrpc": "2.0", "id": "x", "result": {"tools": ["ä", "a\nb"]}}
         message, request = talk.script.asked[0]
         assert request.body == line and request.method == "POST" and request.headers.get("authorization") == f"Bearer {KEY}"
-        assert request.headers.get("accept") == "application/json, text/event-stream"
+        assert request.headers.get("accept") == "application/json, text/event-stream" and request.headers.get("connection") == "close"
 
     async def pretty(value):
         return Response(200, [("content-type", "application/json; charset=utf-8")], json.dumps(value, indent=2).replace("\n", "\r\n").encode())

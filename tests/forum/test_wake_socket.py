@@ -109,6 +109,7 @@ def test_with_a_key_what_is_no_websocket_gets_426_and_other_origins_403(room):
         key = [("authorization", f"Bearer {talk.keys['ann']}")]
         assert (await http(talk.port, "GET", "/ws", key)).status == 426
         assert (await http(talk.port, "POST", "/ws", key, b"")).status == 426
+        assert (await http(talk.port, "POST", "/ws", key, b"{}")).status == 413           # no body is waited for
         for foreign in (("origin", "https://page.example"), ("host", "rebound.example")):
             assert (await http(talk.port, "GET", "/ws", [*key, foreign])).status == 403
         assert (await http(talk.port, "GET", "/ws/", key)).status == 404
@@ -190,6 +191,16 @@ def test_the_end_of_a_key_ends_its_sockets_at_once_and_frees_their_place(room, h
                 await connect(talk.client, ann.url, {"authorization": f"Bearer {ann.key}"})
             thread = await talk.opens("@ben you are still there")
             assert (await ben.hears())["needs_you"] == [thread]
+    room(story)
+
+
+def test_whatever_ends_an_agents_hold_on_the_bus_ends_its_sockets(room):
+    async def story(talk):
+        async with talk.listens("ann") as ann, talk.listens("ben"):
+            await talk.held(2)
+            talk.forum.bus.end(talk.ids["ann"])
+            assert await ann.ends() == 1008
+            await talk.held(1)
     room(story)
 
 
