@@ -1,6 +1,7 @@
 /** The page: draws the store, follows the address, starts the rest. */
 
 import { act } from "./actions.js";
+import { settle } from "./asks.js";
 import { banner } from "./components/banner.js";
 import { conversation } from "./components/conversation.js";
 import { dialogs } from "./components/dialogs.js";
@@ -82,6 +83,7 @@ function draw(s) {
   sheetFocus(s, before);
   act.restoreFocus();
   need();
+  settle();
   for (const each of screens()) each.drawn?.(s);
 }
 

@@ -13,7 +13,7 @@ const typing = (element) => element instanceof HTMLElement && element.matches("i
 /** Down or up in the list that has the focus; without one, into the first list of the panel. */
 function step(by) {
   const first = (selector) => document.querySelector(selector);
-  const list = document.activeElement?.closest("[data-list]") ?? first("#panel [data-list], .c-list [data-list]") ?? first("[data-list]");
+  const list = document.activeElement?.closest("[data-list]") ?? first("#panel [data-list], .pane-list [data-list]") ?? first("[data-list]");
   const rows = [...(list?.querySelectorAll("[data-row]") ?? [])];
   const at = rows.indexOf(document.activeElement?.closest("[data-row]"));
   rows[at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + by))]?.focus();

@@ -2,7 +2,8 @@
  * Screens that are not the first view: each is one module, loaded when something of it is first wanted.
  *
  * A module exports view(s, act), which stands where the conversation and the side stand, and may export
- * rail(s, act) (its part of the rail), layer(s, act) (what floats) and drawn(s) (called after each draw).
+ * rail(s, act) (its part of the rail), layer(s, act) (what floats), drawn(s) (called after each draw), waiting(s) (how
+ * much needs the person), up(s) (what Esc leaves) and keys. components/screen.js is its frame, asks.js reads for it.
  * Its address is #/<name>/…; route.js gives it the parts as `at` and the query as `query`.
  */
 

@@ -105,12 +105,12 @@ def test_a_thread_is_opened_argued_and_resolved_by_the_keyboard_alone(browser, s
         keys.press("Control+Enter")
         expect(page.get_by_role("heading", name="By hand alone")).to_be_visible()
         thread = int(page.url.rpartition("/")[2])
-        expect(page.locator(".c-about")).to_contain_text("Asksann")
+        expect(page.locator(".about")).to_contain_text("Asksann")
         story.council.says("ann", "reply", thread_id=thread, body="It is: `1 + 1`.", verdict="CONFIRMED", severity="HIGH", cost_usd=0.02, refs=[{"path": "pay.py", "line": 2}])
         reply = page.get_by_role("article", name=re.compile("of ann"))
         expect(reply).to_contain_text("CONFIRMED")
         expect(reply).to_contain_text("program")
-        expect(page.locator(".c-about")).to_contain_text("waits for you")
+        expect(page.locator(".about")).to_contain_text("waits for you")
         expect(page).to_have_title(re.compile(r"^\(\d+\)"))
         keys.press("/")
         expect(page.get_by_label("Your reply")).to_be_focused()
@@ -141,7 +141,7 @@ def test_a_thread_is_opened_argued_and_resolved_by_the_keyboard_alone(browser, s
         keys.press("Escape")
         expect(page.get_by_text("No thread is open here.")).to_be_visible()
         keys.press("j")
-        expect(page.locator(".c-list [data-row]").first).to_be_focused()
+        expect(page.locator(".pane-list [data-row]").first).to_be_focused()
 
 
 def places(story) -> dict[str, tuple]:
@@ -162,7 +162,7 @@ def test_every_screen_is_clean_and_fits(browser, story, width, scheme):
             expect(page.locator(".council h2:visible").first).to_be_visible()
             page.wait_for_function("() => document.styleSheets.length === 2")
             found = violations(page)
-            if page.evaluate("document.documentElement.scrollWidth > innerWidth || [...document.querySelectorAll('.c-scroll')].some((e) => e.scrollWidth > e.clientWidth)"):
+            if page.evaluate("document.documentElement.scrollWidth > innerWidth || [...document.querySelectorAll('.pane-scroll')].some((e) => e.scrollWidth > e.clientWidth)"):
                 found.append("wider than the page")
             if found:
                 wrong[name] = found
@@ -217,7 +217,7 @@ def test_settings_change_what_they_say_and_ask_for_a_name_before_they_lose_it(br
         page.get_by_label("Replies per agent in a thread").fill("3")
         page.get_by_role("button", name="Save the room").click()
         expect(page.get_by_role("alert")).to_have_count(0)
-        expect(page.locator(".c-list")).to_contain_text("What grows")
+        expect(page.locator(".pane-list")).to_contain_text("What grows")
         assert next(row for row in story.council.does("list_rooms") if row["id"] == room)["max_replies_per_agent"] == 3
         page.get_by_label("An agent of this project").select_option(label="fern")
         page.get_by_role("button", name="Add to the room").click()
@@ -255,7 +255,7 @@ def test_a_blind_round_a_long_list_and_a_reply_below_are_shown_as_they_are(brows
     thread = int(re.search(r"\d+", blind["content"][0]["text"])[0])
     with Watched(browser, story.bench) as page:
         page.goto(story.at("room", room))
-        rows = page.locator(".c-list [data-thread]")
+        rows = page.locator(".pane-list [data-thread]")
         expect(rows).to_have_count(60, timeout=WAIT_MS)
         page.get_by_role("button", name="Show 11 more").click()
         expect(rows).to_have_count(71)
@@ -275,7 +275,7 @@ def test_a_blind_round_a_long_list_and_a_reply_below_are_shown_as_they_are(brows
     story.council.says("ann", "reply", thread_id=asked, body="The first.", verdict="APPROVED")
     with Watched(browser, story.bench) as page:
         page.goto(story.at("room", story.room, "thread", asked))
-        expect(page.locator(".c-about")).to_contain_text("blind round", timeout=WAIT_MS)
+        expect(page.locator(".about")).to_contain_text("blind round", timeout=WAIT_MS)
 
 
 def test_two_tabs_agree_and_a_draft_outlives_the_page(browser, story):
@@ -312,7 +312,7 @@ def test_a_thread_that_begins_to_wait_is_told_once_while_the_person_looks_elsewh
         thread = story.opens("Told?", "@ann tell me")
         story.council.says("ann", "reply", thread_id=thread, body="Told.")
         page.wait_for_function("() => window.shown.length === 1")
-        expect(page.locator(f".c-list [data-thread='{thread}']")).to_contain_text("waits for you")
+        expect(page.locator(f".pane-list [data-thread='{thread}']")).to_contain_text("waits for you")
         expect(page.get_by_role("link", name=re.compile("Needs you"))).to_contain_text(str(len(before) + 1))
         assert page.evaluate("[window.shown[0].title, window.shown[0].body]") == [f"#{thread} needs you", "Told?\n#general"]
         page.evaluate("window.shown[0].onclick()")

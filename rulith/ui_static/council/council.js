@@ -2,12 +2,13 @@
 
 import { h } from "../lib/dom.js";
 import { post } from "../api.js";
+import { page, screenOf } from "../components/screen.js";
 import { empty } from "../components/states.js";
-import { ask, drawn as read } from "./data.js";
+import { ask } from "./data.js";
 import { add, agent, kinds, layer as floating, project, room } from "./house.js";
 import { LISTS, calibration, looks } from "./lists.js";
 import { open } from "./open.js";
-import { go, page, press, to } from "./parts.js";
+import { go, press, to } from "./parts.js";
 import { rail as rooms, waiting as needed } from "./rail.js";
 import { follow, thread } from "./thread.js";
 
@@ -20,10 +21,7 @@ export const rail = rooms;
 export const layer = floating;
 export const waiting = (s) => (s.bench?.council?.state === "online" ? needed() : 0);
 
-export function drawn() {
-  read();
-  follow();
-}
+export const drawn = follow;
 
 function off(s, act, { state, detail }) {
   const start = () => post("/council/role", { operation: "start" }).catch((error) => act.tell(error.message));
@@ -37,11 +35,10 @@ function body(s, act) {
   if (Object.hasOwn(PAGES, list)) return PAGES[list](s, act, Number(id));
   const back = to(list, id) + (s.route.query.query ? `?${new URLSearchParams(s.route.query)}` : "");
   return [(Object.hasOwn(LISTS, list) ? LISTS[list] : LISTS.needs)(s, act, Number(id)),
-    Object.hasOwn(WHAT, what ?? "") ? WHAT[what](s, act, Number(id), back) : h("section", { class: "c-detail c-none", key: "none" }, empty("No thread is open here.", "Choose one, or press n for a new one."))];
+    Object.hasOwn(WHAT, what ?? "") ? WHAT[what](s, act, Number(id), back) : h("section", { class: "pane pane-detail none", key: "none" }, empty("No thread is open here.", "Choose one, or press n for a new one."))];
 }
 
-export const view = (s, act) => h("main", { key: "council", class: "council", id: "main", tabindex: -1, inert: s.ui.sheet !== "",
-  "data-detail": !Object.hasOwn(LISTS, s.route.at[0] ?? "needs") || s.route.at.length > 2 }, s.bench && body(s, act));
+export const view = (s, act) => screenOf(s, "council", !Object.hasOwn(LISTS, s.route.at[0] ?? "needs") || s.route.at.length > 2, s.bench && body(s, act));
 
 /** Esc goes up by one, and closes nothing that was written. */
 export function up(s) {

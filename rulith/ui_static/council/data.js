@@ -1,54 +1,28 @@
 /** What the page knows of the council: each answer under what was asked, read again when the feed says that it moved. */
 
 import { post } from "../api.js";
+import { asked, stale } from "../asks.js";
 import { put, submit } from "../components/forms.js";
 import { change, keep, kept } from "../store.js";
-import { listeners, read } from "../sync.js";
+import { listeners } from "../sync.js";
 
 const STILL = ["list_tags", "list_profiles", "server_info", "list_project_files", "git_status", "file_preview"];   // no event moves these
 const PRESENCE = ["list_connections", "awake_status"];
-const got = {};              // key → {name, args, value, error, stale}
-const wanted = new Map();    // what the last draw asked for
 let told = null;             // what waited for the person when it was last looked at
 
 const call = async (name, args) => (await post(`/council/api/${name}`, args)).result;
 
-/** {value, error} of an act that only reads, as far as it is known; the rest is read after this draw. */
-export function ask(name, args = {}) {
-  const key = name + JSON.stringify(args);
-  wanted.set(key, { name, args });
-  return got[key] ?? {};
-}
+/** {value, error} of an act that only reads, as far as it is known. */
+export const ask = (name, args = {}) => asked(name + JSON.stringify(args), async () => {
+  const value = await call(name, args);
+  if (name === "needs_you") announce(value);
+  return value;
+}, { name, args });
 
-/** After a draw: read what it asked for and is missing or old; let go of what it did not ask for. */
-export function drawn() {
-  for (const [key, about] of wanted) if (!got[key] || got[key].stale) load(key, about);
-  for (const key in got) if (!wanted.has(key)) delete got[key];
-  wanted.clear();
-}
-
-function load(key, { name, args }) {
-  got[key] = { ...got[key], name, args, stale: false };
-  const know = (answer) => change(() => { if (got[key]) got[key] = { ...got[key], error: null, ...answer }; });
-  read(`council ${key}`, async () => {
-    try {
-      const value = await call(name, args);
-      if (name === "needs_you") announce(value);
-      know({ value });
-    } catch (error) {
-      know({ error });
-      throw error;
-    }
-  });
-}
-
-/** What `moves` picks is read again. */
-const refresh = (moves) => change(() => { for (const entry of Object.values(got)) if (moves(entry)) entry.stale = true; });
-
-listeners.hello = () => refresh(() => true);
+listeners.hello = () => stale(() => true);
 listeners.council = ({ events }) => {
   const threads = new Set(events.map((event) => event.thread_id));
-  refresh(({ name, args }) => PRESENCE.includes(name)
+  stale(({ name, args }) => PRESENCE.includes(name)
     || (events.length > 0 && !STILL.includes(name) && (name !== "get_thread" || threads.has(args.thread_id) || threads.has(null))));
 };
 
@@ -56,7 +30,7 @@ listeners.council = ({ events }) => {
 export async function does(key, name, args) {
   const result = await submit(key, () => call(name, args));
   if (result) put(key, null);
-  refresh((entry) => !STILL.includes(entry.name) || entry.name === "list_profiles");
+  stale((entry) => !STILL.includes(entry.name) || entry.name === "list_profiles");
   return result;
 }
 

@@ -5,10 +5,11 @@ import { when } from "../lib/time.js";
 import { frame } from "../components/dialogs.js";
 import { check, field, fieldsOf, form, formOf, losing, problem, put, sure, touched } from "../components/forms.js";
 import { button, pairs, quiet } from "../components/parts.js";
+import { page, pane } from "../components/screen.js";
 import { known, marked } from "../components/states.js";
 import { plural } from "../words.js";
 import { ask, dialog, does } from "./data.js";
-import { colorField, column, go, isPerson, link, page, press, rooms, usd, who } from "./parts.js";
+import { colorField, go, isPerson, link, press, rooms, usd, who } from "./parts.js";
 
 const NAME = ["name", "Name", { required: true, maxlength: 80 }];
 const PURPOSE = ["purpose", "Purpose", { maxlength: 2000 }];
@@ -40,7 +41,7 @@ function members(room, act) {
   e("p", link("Make an agent", "project", room.project_id, "agent")));
 }
 
-export const room = (s, act, id, back) => column(s, act, "detail", "Room settings", known(act, "room", ask("list_rooms"), (all) => {
+export const room = (s, act, id, back) => pane(s, act, "detail", "Room settings", known(act, "room", ask("list_rooms"), (all) => {
   const row = all.find((each) => each.id === id), key = `room/${id}`;
   return row && [e("section", row.paused ? marked("Paused: agents neither open nor answer here", "waiting", "waiting") : quiet(`Agents open and answer here. ${usd(row.spent_usd)} spent so far.`),
     e("div.row", press(row.paused ? "Let agents go on" : "Pause the room", () => does(key, "update_room", { id, paused: !row.paused })))),

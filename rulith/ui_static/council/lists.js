@@ -5,10 +5,11 @@ import { icon } from "../lib/icons.js";
 import { when } from "../lib/time.js";
 import { check, field, form, formOf } from "../components/forms.js";
 import { quiet } from "../components/parts.js";
+import { page, pane } from "../components/screen.js";
 import { empty, known, mark, marked, windowed } from "../components/states.js";
 import { plural } from "../words.js";
 import { ask, notifies, notify } from "./data.js";
-import { column, page, rooms, tagOf, threadState, to, usd, who } from "./parts.js";
+import { rooms, tagOf, threadState, to, usd, who } from "./parts.js";
 
 const ALL = 200;
 const STATUSES = [["open", "open"], ["all", "all"], ["resolved", "resolved or closed"], ["blocked", "blocked"]];
@@ -26,7 +27,7 @@ const threads = (s, act, place, rows, order) => windowed(s, act, `threads ${plac
 function room(s, act, id) {
   const row = rooms().find((each) => each.id === id), { status = "open", tag = "", sort = "last_reply" } = form("filter");
   const tags = (ask("list_tags").value ?? []).map((each) => [each.tag, each.label]);
-  return column(s, act, "list", row ? `#${row.name}` : "Room", [
+  return pane(s, act, "list", row ? `#${row.name}` : "Room", [
     row?.purpose && quiet(row.purpose),
     row?.paused && marked("Paused: agents neither open nor answer here.", "waiting", "waiting"),
     row && quiet(`${usd(row.spent_usd)} of ${row.cost_cap_usd > 0 ? usd(row.cost_cap_usd) : "no limit"} spent, as the agents say`),
@@ -37,7 +38,7 @@ function room(s, act, id) {
   ], { tools: [h("a", { class: "button", href: to("room", id, "new") }, "New thread"), h("a", { class: "plain", href: to("room", id, "settings"), "aria-label": "Room settings" }, icon("gear"))] });
 }
 
-const needs = (s, act) => column(s, act, "list", "Needs you", [
+const needs = (s, act) => pane(s, act, "list", "Needs you", [
   check("notify", "Notify me while I look elsewhere", notifies(), (on) => notify(on, act)),
   known(act, "list", ask("needs_you"), (rows) => (rows.length === 0
     ? empty("No thread waits for you.", "One that asks you, or answers yours, appears here, the longest waiting first.")
@@ -52,7 +53,7 @@ function search(s, act) {
   const look = () => { location.hash = `${to("search", 0)}?${new URLSearchParams({ query: form("search").query ?? query })}`; };
   const found = (row) => h("li", { key: row.kind + row.ref_id }, h("a", { class: "case-row", "data-row": true, href: `${to("search", 0, "thread", row.thread_id)}?${new URLSearchParams({ query })}` },
     e("span.case-key", row.title), e("span.quiet", `#${row.thread_id}`), e("span.wide", excerpt(row.excerpt)), e("span.quiet", `#${named.get(row.room_id) ?? ""}`)));
-  return column(s, act, "list", "Search", [formOf("search", act, "Search", look, field("search", "query", "Words of threads and replies", { value: query, type: "search" })),
+  return pane(s, act, "list", "Search", [formOf("search", act, "Search", look, field("search", "query", "Words of threads and replies", { value: query, type: "search" })),
     query && known(act, "results", ask("search", { query }), (rows) => (rows.length === 0 ? empty("Nothing holds all of these words.") : windowed(s, act, `search ${query}`, rows, found, "the best first")))]);
 }
 
@@ -61,7 +62,7 @@ export const LISTS = { room, needs, search };
 export const calibration = (s, act) => page(s, act, "Calibration", quiet("Verdicts that agents gave in threads which came to one, and how many of them the end overturned."),
   known(act, "calibration", ask("calibration"), (rows) => (rows.length === 0
     ? empty("Nothing to compare yet.", "It needs threads that were resolved with what they came to.")
-    : e("table.c-table", e("thead", e("tr", ["Agent", "Tag", "Verdicts", "Overturned"].map((each) => h("th", { key: each, scope: "col" }, each)))),
+    : e("table.table", e("thead", e("tr", ["Agent", "Tag", "Verdicts", "Overturned"].map((each) => h("th", { key: each, scope: "col" }, each)))),
       e("tbody", rows.map((row) => h("tr", { key: `${row.agent_id} ${row.tag}` }, h("th", { scope: "row" }, row.name), e("td", tagOf(row.tag)?.label ?? row.tag), e("td", row.verdicts),
         e("td", `${row.overturned} (${Math.round(100 * row.overturned / row.verdicts)} %)`))))))));
 

@@ -4,9 +4,10 @@ import { e, h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { check, field, form, formOf, put } from "../components/forms.js";
 import { button, iconButton, quiet } from "../components/parts.js";
+import { pane } from "../components/screen.js";
 import { known, marked } from "../components/states.js";
 import { ask, does } from "./data.js";
-import { asking, column, go, isPerson, link, rooms, to, who } from "./parts.js";
+import { asking, go, isPerson, link, rooms, to, who } from "./parts.js";
 
 const KEY = "draft/new";
 
@@ -60,7 +61,7 @@ function fill(s, act, room) {
     excerpts(context, room)], { more: button("Throw this draft away", drop) });
 }
 
-export const open = (s, act, id, back = to("needs", 0)) => column(s, act, "detail", "New thread", known(act, "rooms", ask("list_rooms"), (all) => {
+export const open = (s, act, id, back = to("needs", 0)) => pane(s, act, "detail", "New thread", known(act, "rooms", ask("list_rooms"), (all) => {
   const room = all.find((row) => row.id === id) ?? all[0];
   return room && fill(s, act, room);
 }), { back });

@@ -1,10 +1,9 @@
 /** Small parts of the council's pages: addresses, names, states, frames, a text that may ask members. */
 
 import { e, h } from "../lib/dom.js";
-import { icon } from "../lib/icons.js";
 import { markdown } from "../lib/markdown.js";
 import { form, idOf, put } from "../components/forms.js";
-import { button, iconButton } from "../components/parts.js";
+import { button } from "../components/parts.js";
 import { ask } from "./data.js";
 
 const COLORS = ["slate", "sky", "cyan", "emerald", "amber", "orange", "rose", "violet"];
@@ -39,15 +38,6 @@ export function prose(text, names) {
   }
   return e("div.said", texts.get(key));
 }
-
-/** One of the two columns: its head, and what scrolls. `back` leads to the list on a narrow page. */
-export const column = (s, act, kind, title, body, { tools = null, back = "", after = null, scroll = {} } = {}) => h("section", { class: `c-${kind}`, key: `${kind} ${s.route.at.slice(kind === "list" ? 0 : 2, 4)}`, "aria-labelledby": `c-${kind}` },
-  h("header", { class: "talk-head" },
-    iconButton("menu", "Agents and rooms", () => act.sheet("rail"), { kind: "bare only-narrow", "aria-expanded": String(s.ui.sheet === "rail"), "aria-controls": "rail" }),
-    back && h("a", { class: "back", href: back, "aria-label": "Back to the list" }, icon("back")), h("h2", { id: `c-${kind}`, class: "grow" }, title), tools),
-  h("div", { class: "c-scroll", ...scroll }, kind === "list" ? body : e("div.measure", body)), after);
-
-export const page = (s, act, title, ...body) => column(s, act, "detail", title, body);
 
 /** What stands before the caret as the beginning of a name. */
 function begun({ value, selectionStart }) {

@@ -5,11 +5,12 @@ import { icon } from "../lib/icons.js";
 import { ago, moment, when } from "../lib/time.js";
 import { field, form, formOf, idOf, problem, put } from "../components/forms.js";
 import { button, quiet } from "../components/parts.js";
+import { pane } from "../components/screen.js";
 import { known, mark, marked } from "../components/states.js";
 import { change } from "../store.js";
 import { plural } from "../words.js";
 import { ask, dialog, does } from "./data.js";
-import { asking, column, insert, isOver, isPerson, press, prose, rooms, tagOf, threadState, usd, who } from "./parts.js";
+import { asking, insert, isOver, isPerson, press, prose, rooms, tagOf, threadState, usd, who } from "./parts.js";
 
 const FOLDED_LINES = 40, SHOWN = 100, NEAR_END_PX = 60;
 const SEVERITIES = ["", "CRITICAL", "HIGH", "MEDIUM", "LOW", "INFO"].map((each) => [each, each || "none"]);
@@ -60,7 +61,7 @@ function messages(thread, s, act, ctx) {
 const claims = (thread, now) => thread.claims.map((claim) => h("p", { key: claim.agent_id, class: "line" }, who(claim.agent_name, claim.color),
   now - moment(claim.claimed_at) > thread.response_timeout_secs * 1000 ? marked(`went quiet, ${ago(claim.claimed_at, now)}`, "unknown", "unknown") : marked("at work", "running", "running"), claim.note));
 
-const about = (thread, { tag, room }, now) => e("div.c-about",
+const about = (thread, { tag, room }, now) => e("div.about",
   e("p.line", mark(threadState(thread), "small"), e("span.tier", tag?.label ?? thread.tag), e("span", "opened by ", who(thread.author_name, thread.author_color)), e("span.quiet", thread.author_is_person ? "person" : "program"), when(thread.created_at, now)),
   e("p.line", "Asks", thread.asked.length > 0 ? thread.asked.map((name) => h("strong", { key: name }, name)) : marked("nobody, so no agent answers", "waiting", "waiting")),
   quiet(plural(thread.reply_count, "reply", "replies"), room && ` of at most ${room.max_thread_messages}`, `, ${usd(thread.cost_usd)} here`, room && `, ${usd(room.spent_usd)} of ${room.cost_cap_usd > 0 ? usd(room.cost_cap_usd) : "no limit"} in #${room.name}, as the agents say`,
@@ -98,7 +99,7 @@ function composer(thread, act, ctx) {
     const { body = "", verdict, severity } = form(key);
     return body.trim() && does(key, "reply", { thread_id: thread.id, body, ...(verdict && { verdict }), ...(severity && { severity }) });
   };
-  return h("div", { class: "c-composer", key: "composer" }, formOf(key, act, "Reply", send, [
+  return h("div", { class: "below", key: "composer" }, formOf(key, act, "Reply", send, [
     asking(key, "Your reply", [...others, "everyone"], { send, rows: Math.min(8, 2 + written.split("\n").length) }),
     fresh.length > 0 && h("div", { class: "line", role: "group", "aria-label": "Bring in" }, [...fresh, "everyone"].map((name) => button(`@${name}`, () => insert(key, name, document.getElementById(idOf(key, "body"))), { key: name }))),
     chosen(key, ctx)], { off: written.trim() === "", more: [button("I am at it", () => does(`claim/${thread.id}`, "claim_thread", { thread_id: thread.id }), { title: "Others see that you work on an answer" }), e("span.quiet.hint", "Ctrl and Enter sends")] }));
@@ -110,17 +111,17 @@ function whole(thread, s, act, back) {
   const end = `end/${thread.id}`, over = isOver(thread), count = thread.messages.length;
   if (reading.id !== thread.id) reading = { id: thread.id, seen: count, atEnd: false };
   Object.assign(reading, { count, mine: thread.messages.at(-1)?.is_person });
-  return column(s, act, "detail", [e("span.quiet", `#${thread.id} `), thread.title], [
+  return pane(s, act, "detail", [e("span.quiet", `#${thread.id} `), thread.title], [
     about(thread, ctx, s.now), ending(thread, act, ctx),
     h("section", { "aria-label": "Topic" }, changeable(`topic/${thread.id}`, "Edit the topic", act, ctx, { id: thread.id, body: thread.body }, "update_thread")),
     thread.context.length > 0 && h("section", { "aria-label": "Pinned context" }, e("h3.over", "Pinned, as it was then"), thread.context.map(pinned)),
     ctx.tag && e("details", e("summary", "What this tag expects"), quiet(ctx.tag.expects)),
-    h("section", { class: "c-messages", "aria-label": "Replies" }, messages(thread, s, act, ctx), claims(thread, s.now)), resolution(thread, s.now),
+    h("section", { class: "messages", "aria-label": "Replies" }, messages(thread, s, act, ctx), claims(thread, s.now)), resolution(thread, s.now),
   ], { back, tools: [thread.export_path && button("Record", () => dialog({ project_id: thread.project_id, path: thread.export_path }), { mark: "file" }),
     over || thread.status === "BLOCKED" ? button("Reopen", () => does(end, "set_thread_status", { thread_id: thread.id, status: "OPEN" })) : button("Close", () => put(end, { mode: "close" })),
     !over && press("Resolve", () => put(end, { mode: "resolve" }))],
   scroll: { id: "c-thread", tabindex: -1, onscroll: ({ target: t }) => { reading.atEnd = t.scrollHeight - t.scrollTop - t.clientHeight < NEAR_END_PX; } },
-  after: [count > reading.seen && button(`${plural(count - reading.seen, "new reply", "new replies")} below`, () => { reading.atEnd = true; follow(); }, { kind: "primary", class: "primary c-fresh" }), !over && composer(thread, act, ctx)] });
+  after: [count > reading.seen && button(`${plural(count - reading.seen, "new reply", "new replies")} below`, () => { reading.atEnd = true; follow(); }, { kind: "primary", class: "primary fresh" }), !over && composer(thread, act, ctx)] });
 }
 
 /** After a draw: whoever reads the end, or just wrote, sees the end; what comes elsewhere only counts as new. */
