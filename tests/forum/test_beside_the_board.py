@@ -6,6 +6,7 @@ import pytest
 
 from rulith.base.errors import Refused
 from rulith.council.cases import case_note
+from rulith.council.tools import TOOLS
 from rulith.council.transcript import transcript
 
 CASE = {"case_id": "case_7", "root": "shop-7", "operation": "agt_1/12"}
@@ -91,3 +92,11 @@ def test_rows_show_nothing_that_a_blind_round_hides(council):
     assert rows(council, bob, thread)[0]["verdict"] == ""
     council.does(bob, "reply", thread_id=thread, body="mine", verdict="CLEARED")
     assert [row["verdict"] for row in rows(council, bob, thread)] == ["CONFIRMED", "CLEARED"]
+
+
+def test_every_argument_that_the_tool_tells_of_is_taken(council):
+    ann = council.agent("ann")
+    tool, = (each for each in TOOLS if each["name"] == "create_thread")
+    values = {"title": "t", "body": "@you", "tag": "FYI", "room": council.room, "mentions": [1], "include_diff": False, "context": [], "blind": False, "client_ref": "r", **CASE}
+    assert set(values) == set(tool["inputSchema"]["properties"])
+    assert council.does(ann, "create_thread", **values)["opened"]
