@@ -20,6 +20,8 @@ from rulith.council.shapes import RESOLVED, SEVERITIES, STATUSES, WONTFIX, BLOCK
 OLD_WORDS = {"REFUTED": "CLEARED"}
 BODY_CHARS_MAX, TITLE_CHARS_MAX, NAME_CHARS_MAX = 64_000, 300, 80
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0]")      # printable, and nothing to see
+# Cyrillic, Greek and Latin letters that look like those of a to z
+_LOOKS = str.maketrans("\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d\u03b1\u03b9\u03bd\u03bf\u03c1\u03c5\u0131\u0251\u0261", "aeopcyxijshdqwaivopuiag")
 COST_USD_MAX, TOKENS_MAX = 1_000_000.0, 10**12
 
 
@@ -160,8 +162,8 @@ def room_name(given: object) -> str:
 
 
 def folded(name: str) -> str:
-    """What of a name tells it from others: no case, no other form of the same letters."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    """What of a name tells it from others: no case, no other form of the same letters, no letter of another alphabet that looks like one of ours."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).translate(_LOOKS)
 
 
 def one_title(given: str) -> str:

@@ -16,7 +16,7 @@ def code(council, act: str, **arguments) -> str:
     return caught.value.code
 
 
-@pytest.mark.parametrize("name", ["you", "YOU", " you ", "\uff59\uff4f\uff55", "y\u00b0u\u200b", "you\u200b", "you\u3164", "\u202eyou", "you\u00ad", "y\u2060ou", "everyone", "EVERYONE", "\uff45veryone", "every\u200done",
+@pytest.mark.parametrize("name", ["you", "YOU", " you ", "\uff59\uff4f\uff55", "y\u00b0u\u200b", "you\u200b", "you\u3164", "\u202eyou", "you\u00ad", "y\u2060ou", "\u0443ou", "y\u043eu", "Y\u039f\u03c5", "\u0435very\u043ene", "everyone", "EVERYONE", "\uff45veryone", "every\u200done",
                                   "", "   ", "\u3164", "a\0", "\ud800", "a\x1b[31m", "x" * 81, 7, None, ["ann"], {"a": 1}, True])
 def test_a_name_that_passes_for_the_persons_for_everyones_or_shows_nothing_is_refused(council, name):
     assert code(council, "create_agent", project_id=council.project["id"], name=name) in ("council_invalid", "council_name_taken")
@@ -24,7 +24,7 @@ def test_a_name_that_passes_for_the_persons_for_everyones_or_shows_nothing_is_re
     assert code(council, "update_agent", id=ann.agent_id, name=name) in ("council_invalid", "council_name_taken")
 
 
-@pytest.mark.parametrize("name", ["\uff21nn", "ANN", "ann ", "\u212bnn".replace("\u212b", "\uff41")])
+@pytest.mark.parametrize("name", ["\uff21nn", "ANN", "ann ", "\u0430nn"])
 def test_two_agents_are_never_told_apart_by_the_form_of_their_letters_alone(council, name):
     council.agent("ann")
     assert code(council, "create_agent", project_id=council.project["id"], name=name) == "council_name_taken"
