@@ -10,7 +10,7 @@ import re
 import pytest
 
 from tests.browser.axe import violations
-from tests.browser.real_bench import WAIT_MS, Bench, Watched, expect
+from tests.browser.real_bench import WAIT_MS, Bench, Watched, expect, run_calculation
 from tests.browser.real_council import RealCouncil, repository
 
 pytestmark = pytest.mark.timeout(240)
@@ -276,6 +276,21 @@ def test_a_blind_round_a_long_list_and_a_reply_below_are_shown_as_they_are(brows
     with Watched(browser, story.bench) as page:
         page.goto(story.at("room", story.room, "thread", asked))
         expect(page.locator(".about")).to_contain_text("blind round", timeout=WAIT_MS)
+
+
+def test_a_case_is_discussed_with_no_more_of_it_than_its_type_and_state(browser, story):
+    with Watched(browser, story.bench) as page:
+        expect(run_calculation(page, "calc-talk")).to_contain_text("Completed", timeout=WAIT_MS)
+        page.locator("article").get_by_role("link", name="Open the Case").first.click()
+        page.get_by_role("link", name="Discuss it in the council").click()
+        page.get_by_label("Title").fill("Is calc-talk right?")
+        page.get_by_label("The question").fill("@ann look")
+        page.get_by_role("button", name="Open the thread").click()
+        pinned = page.get_by_role("region", name="Pinned context")
+        expect(pinned).to_contain_text("Type: verified_calculation")
+        assert re.fullmatch(r"Case: case_\w+\nType: verified_calculation\nStatus: closed", pinned.get_by_label("Note").inner_text().strip())
+        page.locator(".about").get_by_role("link", name=re.compile("case_")).click()
+        expect(page.locator(".case-head h3")).to_have_text("calc-talk")
 
 
 def test_two_tabs_agree_and_a_draft_outlives_the_page(browser, story):

@@ -52,6 +52,7 @@ function one(s, instance, act) {
     !closed && actions(detail),
     !closed && inTheConsole(detail.case, instance),
     (closed || detail.receipt) && receipt(s, instance, act),
+    s.bench.council && discuss(detail.case),
   ];
 }
 
@@ -64,6 +65,10 @@ const heading = ({ case: row, operations }, now) =>
     h("p", { class: "quiet mono small-id", title: "the Case's id" }, row.caseId),
     row.holds?.map((each) => h("p", { key: each.hold, class: "box needs" }, `On hold by ${each.by ?? each.hold}${each.reason ? `: ${each.reason}` : "."} `, when(each.at, now))),
     row.reason && quiet(`Closed by ${row.closedBy ?? "its Agent"}: ${row.reason}`));
+
+/** Into the council: a thread about this Case, which tells its members no more of it than its type and state. */
+const discuss = ({ caseId, caseType, status }) => h("div", { class: "row" },
+  h("a", { class: "button", href: `#/council/new?${new URLSearchParams({ case_id: caseId, type: caseType, status })}` }, "Discuss it in the council"));
 
 /** What only a person may do; this page may not, and the Console asks for the passphrase. */
 const inTheConsole = (row, instance) => section("Hold or end",

@@ -40,11 +40,11 @@ function fill(s, act, room) {
   const tag = tags.find((each) => each.tag === key), members = agents.filter((row) => row.rooms.includes(room.id) && !row.revoked_at && !isPerson(row));
   const mentions = (fields.mentions ?? []).filter((id) => members.some((row) => row.id === id));
   const git = ask("git_status", { project_id: room.project_id }).value, diff = Boolean(git?.is_repo && (fields.diff ?? git.dirty));
-  const about = Object.fromEntries(["case_id", "root", "operation"].filter((name) => s.route.query[name]).map((name) => [name, s.route.query[name]]));
+  const { case_id, type, status } = s.route.query;
   const send = async () => {
     const { title = "", body: asked = "", client_ref = crypto.randomUUID() } = form(KEY);      // as it is now, which may not be drawn yet
     put(KEY, { client_ref });                       // sent again, it finds the thread instead of opening another
-    const made = await does(KEY, "create_thread", { room: room.id, title, body: asked, tag: key, mentions, include_diff: diff, context, blind, client_ref, ...about });
+    const made = await does(KEY, "create_thread", { room: room.id, title, body: asked, tag: key, mentions, include_diff: diff, context, blind, client_ref, ...(case_id && { case_id, case: { type, status } }) });
     if (made) go("room", room.id, "thread", made.thread_id);
   };
   const drop = () => { put(KEY, null); go("room", room.id); };
@@ -52,7 +52,7 @@ function fill(s, act, room) {
     e("div.filters", field("place", "room", "Room", { options: rooms().map((row) => [row.id, `${row.project_name} · #${row.name}`]), value: room.id,
       onchange: ({ target }) => { location.hash = location.hash.replace(/council\/[^?]*/, `council/room/${target.value}/new`); } }), field(KEY, "tag", "What kind of question", { options: tags.map((each) => [each.tag, each.label]), value: key })),
     tag && quiet(tag.expects, tag.verdicts.length > 0 && ` Verdicts: ${tag.verdicts.join(", ")}.`),
-    about.case_id && e("p", "About the Case ", e("code", about.case_id)),
+    case_id && quiet("About the Case ", e("code", case_id), ", pinned with its type and state alone."),
     field(KEY, "title", "Title", { maxlength: 300, required: true }), asking(KEY, "The question", [...members.map((row) => row.name), "everyone"], { rows: 8, send }),
     members.length > 0 && e("fieldset", e("legend", "Whom it asks"), members.map((row) => check(row.id, [who(row.name, row.color), e("span.quiet", row.system_note)], mentions.includes(row.id), (on) => put(KEY, { mentions: on ? [...mentions, row.id] : mentions.filter((id) => id !== row.id) })))),
     audience({ mentions, body }, room, agents, members, tag),

@@ -38,7 +38,7 @@ const connected = (row, now) => h("li", { key: row.agent_id }, e("details", e("s
 export function rail(s, act) {
   const needs = waiting(), { value: here = [] } = ask("list_connections"), { url, state } = s.bench.council;
   return h("section", { class: "c-rail", "aria-labelledby": "c-rail", key: "council" },
-    e("div.project", h("h2", { class: "over grow", id: "c-rail" }, "Council"), iconButton("file", "Add a project folder", () => { act.sheet(""); go("add"); }, { title: "Add a project folder" })),
+    e("div.project", h("h2", { class: "over grow", id: "c-rail" }, "Council"), iconButton("plus", "Add a project folder", () => { act.sheet(""); go("add"); }, { title: "Add a project folder" })),
     list(entry(s, act, "Needs you", ["needs", 0], needs > 0 && e("span.count", needs, e("span.sr", " waiting"))), entry(s, act, "Search", ["search", 0])),
     e("ul", (ask("list_projects").value ?? []).map((row) => project(s, act, row))),
     e("details", e("summary", "Records and kinds"), list(MORE.map(([place, words]) => entry(s, act, words, [place])))),

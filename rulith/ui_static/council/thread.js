@@ -18,6 +18,8 @@ const SEVERE = { CRITICAL: "bad", HIGH: "bad", MEDIUM: "waiting" };
 const LINE = { "+": "done", "-": "bad", "@": "running" };
 let reading = { id: 0, seen: 0, count: 0, atEnd: false };     // how far the open thread was read
 
+/** Who speaks: what they are stands beside each name, whatever the name says. */
+const spoke = (isPerson_, supervised) => e("span.quiet", isPerson_ ? "person" : supervised ? "program, started by the council" : "program");
 const verdicts = (words) => [["", "none"], ...words.map((each) => [each, each])];
 const diffLines = (text) => text.split("\n").map((line, index) => h("span", { key: index, class: `is-${LINE[line[0]] ?? "same"}` }, `${line}\n`));
 
@@ -43,7 +45,7 @@ const chosen = (key, { tag }, row = {}) => e("div.filters", tag?.verdicts.length
   field(key, "severity", "Severity", { options: SEVERITIES, value: row.severity }));
 
 const message = (row, s, act, ctx) => h("article", { key: row.id, class: "message", "aria-label": `Reply ${row.id} of ${row.author_name}` },
-  e("header.line", who(row.author_name, row.author_color), e("span.quiet", row.is_person ? "person" : row.supervised ? "program, started by the council" : "program"), row.verdict && e("strong.mono", row.verdict),
+  e("header.line", who(row.author_name, row.author_color), spoke(row.is_person, row.supervised), row.verdict && e("strong.mono", row.verdict),
     row.severity && e(`span.is-${SEVERE[row.severity] ?? "quiet"}`, row.severity), row.edited_at && e("span.quiet", "edited"), when(row.created_at, s.now)),
   changeable(`edit/${row.id}`, "Edit your reply", act, ctx, row, "edit_message", chosen(`edit/${row.id}`, ctx, row)),
   row.refs.length > 0 && h("ul", { class: "plain-list", "aria-label": "References" }, row.refs.map((ref) => e("li", e("code", ref.line ? `${ref.path}:${ref.line}` : ref.path), ref.note && ` ${ref.note}`))),
@@ -62,7 +64,7 @@ const claims = (thread, now) => thread.claims.map((claim) => h("p", { key: claim
   now - moment(claim.claimed_at) > thread.response_timeout_secs * 1000 ? marked(`went quiet, ${ago(claim.claimed_at, now)}`, "unknown", "unknown") : marked("at work", "running", "running"), claim.note));
 
 const about = (thread, { tag, room }, now) => e("div.about",
-  e("p.line", mark(threadState(thread), "small"), e("span.tier", tag?.label ?? thread.tag), e("span", "opened by ", who(thread.author_name, thread.author_color)), e("span.quiet", thread.author_is_person ? "person" : "program"), when(thread.created_at, now)),
+  e("p.line", mark(threadState(thread), "small"), e("span.tier", tag?.label ?? thread.tag), e("span", "opened by ", who(thread.author_name, thread.author_color)), spoke(thread.author_is_person, thread.author_supervised), when(thread.created_at, now)),
   e("p.line", "Asks", thread.asked.length > 0 ? thread.asked.map((name) => h("strong", { key: name }, name)) : marked("nobody, so no agent answers", "waiting", "waiting")),
   quiet(plural(thread.reply_count, "reply", "replies"), room && ` of at most ${room.max_thread_messages}`, `, ${usd(thread.cost_usd)} here`, room && `, ${usd(room.spent_usd)} of ${room.cost_cap_usd > 0 ? usd(room.cost_cap_usd) : "no limit"} in #${room.name}, as the agents say`,
     thread.git_ref && [". At ", h("code", { title: thread.git_ref }, thread.git_ref.slice(0, 12)), thread.git_dirty && e("span.is-waiting", " with uncommitted changes")]),
