@@ -19,8 +19,8 @@ from rulith.wire.council_client import DEFAULT_URL
 
 VERB = "watch"
 CAPABILITIES = ("ws", "once", "report", "ceiling", "limit", "catch_up")
-_WITH_VALUE = ("key", "url", "wait", "settle", "limit", "ceiling", "starts")
-_PLAIN = ("report", "ws", "once", "capabilities")
+_WITH_VALUE = ("--key", "--url", "--wait", "--settle", "--limit", "--ceiling", "--starts")
+_PLAIN = ("--report", "--ws", "--once", "--capabilities")
 _KEY = re.compile(r"[\x21-\x7e]{1,512}")
 _NUMBER = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?", re.ASCII)
 
@@ -57,19 +57,19 @@ def split_flags(argv: Sequence[str]) -> tuple[dict[str, str], set[str], tuple[st
             if not words:
                 raise Refused("option_usage", verb=VERB, problem="there is no command after `--`")
             return given, plain, tuple(words)
-        name, joined, value = word.removeprefix("--").partition("=")
+        name, joined, value = word.partition("=")
         if not word.startswith("--"):
             raise Refused("option_usage", verb=VERB, problem="the command stands after `--`")
         if name in _WITH_VALUE:
             if not joined:
                 if not words or words[0] == "--":
-                    raise Refused("option_value", verb=VERB, option="--" + name)
+                    raise Refused("option_value", verb=VERB, option=name)
                 value = words.pop(0)
             given[name] = value
         elif name in _PLAIN and not joined:
             plain.add(name)
         else:
-            raise Refused("option_unknown", verb=VERB, option=word.partition("=")[0][:60])     # its value could be a key
+            raise Refused("option_unknown", verb=VERB, option=name[:60])     # its value could be a key
     return given, plain, ()
 
 
@@ -79,22 +79,22 @@ def read_settings(argv: Sequence[str], env: Mapping[str, str]) -> WatchSettings 
     Raises Refused: option_…, watch_key_missing, watch_key_form, watch_url.
     """
     given, plain, command = split_flags(argv)
-    if "capabilities" in plain:
+    if "--capabilities" in plain:
         return None
-    key = _key("--key", given["key"]) if given.get("key") else _key("RIVENDELL_KEY", env.get("RIVENDELL_KEY", ""))
+    key = _key("--key", given["--key"]) if given.get("--key") else _key("RIVENDELL_KEY", env.get("RIVENDELL_KEY", ""))
     if not key:
         raise Refused("watch_key_missing")
     if command and not command[0].strip():
         raise Refused("option_usage", verb=VERB, problem="the command has no name")
     return WatchSettings(
-        url=_url(given.get("url") or env.get("RIVENDELL_URL", "").strip() or DEFAULT_URL),
+        url=_url(given.get("--url") or env.get("RIVENDELL_URL", "").strip() or DEFAULT_URL),
         key=key, run_key=_key("RIVENDELL_RUN_KEY", env.get("RIVENDELL_RUN_KEY", "")) or key, command=command,
-        wait_s=int(_number(given, "wait", 900, 1, WATCH_WAIT_S_MAX, whole=True)),
-        settle_s=_number(given, "settle", 2.0, 0, WATCH_WAIT_S_MAX),
-        limit_s=_number(given, "limit", 1_200.0, 0.1, WATCH_LIMIT_S_MAX),
-        ceiling=int(_number(given, "ceiling", 40, 0, WATCH_CEILING_MAX, whole=True)),
-        starts=Path(given["starts"]) if given.get("starts") else None,
-        report="report" in plain, ws="ws" in plain, once="once" in plain,
+        wait_s=int(_number(given, "--wait", 900, 1, WATCH_WAIT_S_MAX, whole=True)),
+        settle_s=_number(given, "--settle", 2.0, 0, WATCH_WAIT_S_MAX),
+        limit_s=_number(given, "--limit", 1_200.0, 0.1, WATCH_LIMIT_S_MAX),
+        ceiling=int(_number(given, "--ceiling", 40, 0, WATCH_CEILING_MAX, whole=True)),
+        starts=Path(given["--starts"]) if given.get("--starts") else None,
+        report="--report" in plain, ws="--ws" in plain, once="--once" in plain,
     )
 
 
@@ -126,5 +126,5 @@ def _number(given: Mapping[str, str], name: str, default: float, least: float, m
         return default
     value = float(text) if _NUMBER.fullmatch(text) and not (whole and "." in text) else math.nan
     if not least <= value <= most:
-        raise Refused("option_usage", verb=VERB, problem=f"--{name} takes a {'whole ' if whole else ''}number from {least:g} to {most:g}, not {text[:40]!r}")
+        raise Refused("option_usage", verb=VERB, problem=f"{name} takes a {'whole ' if whole else ''}number from {least:g} to {most:g}, not {text[:40]!r}")
     return value

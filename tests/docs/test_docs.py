@@ -156,7 +156,7 @@ def test_the_agents_and_workers_tables_hold_what_each_of_them_reads() -> None:
 def test_every_flag_is_documented_and_every_documented_one_exists() -> None:
     code: set[str] = set()
     for path in SOURCES:
-        if path.parent.name in ("commands", "runtime", "work") or path.parent == ROOT / "rulith":
+        if path.parent.name in ("commands", "runtime", "watching", "work") or path.parent == ROOT / "rulith":
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and FLAG.fullmatch(node.value):
                     code.add(node.value)
@@ -199,6 +199,7 @@ def door_exits(*modules: str) -> set[int]:
     ("docs/workbench.md", "The workbench", ("host.py",), {0}),
     ("docs/worker.md", "Settings", ("worker.py", "work/core.py"), {1}),
     ("docs/gateway.md", "The gateway", ("commands/gateway.py",), {0, 130, 143}),
+    ("docs/watch.md", "How it ends", ("commands/watch.py", "watching/watcher.py", "watching/core.py"), {130, 143}),
     ("docs/council.md", "The bridge", ("commands/bridge.py", "net/stdio.py"), set()),
 ])
 def test_the_other_doors_exit_codes_are_the_ones_of_the_code(page: str, heading: str, modules: tuple[str, ...], more: set[int]) -> None:

@@ -171,10 +171,10 @@ def test_a_burst_of_replies_is_one_run(tmp_path, form):
     async def story(at):
         await at.does("update_room", id=at.room, max_replies_per_agent=200, max_thread_messages=500)
         thread = await at.asks()
-        for number in range(100):
+        for number in range(30):
             await at.program("bob").says("reply", thread_id=thread, body=f"and {number}")
         watcher = await at.watches(*form, "--", sys.executable, "-c", AGENT, "{threads}")
-        await at.answered(thread, 101)
+        await at.answered(thread, 31)
         marker = await at.asks()
         await at.answered(marker)
         watcher.terminate()
