@@ -16,6 +16,10 @@ NAMES_MAX = 100_000
 LINE = re.compile(r"([a-z_]+): (.*)")
 
 
+def without_links(path, flags):
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
+
+
 def record_of(folder, thread_id):
     """(name, bytes) of the one record of this thread."""
     found = []
@@ -30,7 +34,7 @@ def record_of(folder, thread_id):
             sys.exit(f"thread {thread_id} has no record: it was not resolved.")
         if len(found) > 1:
             sys.exit(f"thread {thread_id} has several records: {', '.join(sorted(found))[:300]}.")
-        with open(os.path.join(folder, found[0]), "rb") as file:
+        with open(os.path.join(folder, found[0]), "rb", opener=without_links) as file:
             raw = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
         sys.exit(f"the record of thread {thread_id} cannot be read ({error.strerror}).")
