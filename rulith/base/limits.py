@@ -232,3 +232,4 @@ WATCH_THREADS_MAX = 50               # told to one run; the others are the next 
 WATCH_PENDING_MAX = 1_000            # threads that wait for a run
 WATCH_KINDS_MAX = 1_000              # what happened in them
 WATCH_ANSWER_BYTES_MAX = 4 * 2**20   # a hundred events, or whoami
+WATCH_OUTPUT_BYTES_MAX = 262_144      # of one run into a log

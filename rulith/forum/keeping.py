@@ -121,7 +121,7 @@ class Keeping:
             "watch", args=["--url", supervisor.mcp_url, "--wait", str(POLL_S), "--limit", str(RUN_LIMIT_S), "--ceiling", str(CEILING),
                            "--starts", str(supervisor.starts_file(self.agent_id)), "--report", "--", *command],
             env={"RIVENDELL_KEY": waits, "RIVENDELL_RUN_KEY": runs, "RIVENDELL_URL": supervisor.mcp_url, "RIVENDELL_AGENT": str(self.agent_id), MARK: mark},
-            environ={**supervisor.environ, "PATH": supervisor.programs.path()}, cwd=Path(place), log_path=supervisor.logs / f"watch-{self.agent_id}.log",
+            environ={**supervisor.environ, "PATH": supervisor.programs.path()}, cwd=Path(place), log_path=supervisor.log_file(self.agent_id),
             on_event=self._heard)
         supervisor.remember(mark, program, watcher.pid)
         return watcher
@@ -134,6 +134,7 @@ class Keeping:
             self._is("running", tuple(threads) if isinstance(threads, list) else ())
         elif state == "waiting":
             self._is("awake")
+            self.supervisor.trim_log(self.agent_id)
 
     def _is(self, state: str, threads: tuple = ()) -> None:
         if (state, threads) != (self.state, self.threads):

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from rulith.base.clock import Clock
 from rulith.base.errors import Refused
+from rulith.base.limits import LOG_BYTES_MAX
 from rulith.council.awake import AGAIN_S, CEILING, RUN_LIMIT_S, Launch, in_last_hour, read_launch
 from rulith.council.shapes import PERSON, PERSON_ROLE, Actor
 from rulith.disk.atomic import make_folder, read_json, write_json
@@ -184,6 +185,17 @@ class Supervisor:
             return in_last_hour(map(float, rows), self.clock.wall_s())
         except (Refused, TypeError, KeyError, ValueError):
             return []                                # none yet; a damaged one stops its watcher, which says so
+
+    def log_file(self, agent_id: int) -> Path:
+        return self.logs / f"watch-{agent_id}.log"
+
+    def trim_log(self, agent_id: int) -> None:
+        """Begin a log anew that has grown long while its watcher lives; whoever appends goes on at its new end."""
+        try:
+            if self.log_file(agent_id).stat().st_size > LOG_BYTES_MAX:
+                os.truncate(self.log_file(agent_id), 0)
+        except OSError:
+            pass                                     # none, or Windows keeps it: a start of the watcher moves it aside
 
     def drop_config(self, agent_id: int) -> None:
         _remove(self.config_file(agent_id))

@@ -12,44 +12,49 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from rulith.procs.identity import boot_id, start_ticks
 from rulith.procs.trees import kill_process, kill_tree
 
-LOOKS_MAX = 50           # at the table of processes: what forks faster than it is read ends as its children are killed
+LOOKS_MAX = 50           # at the table of processes, where each look still finds something
+EMPTY_LOOKS = 3          # in a row, until nothing counts as left: what forks and ends moves on while the table is read
 ENVIRONMENT_BYTES_MAX = 1 * 2**20
 
 
 def marked(name: str, mark: str) -> list[tuple[int, str]]:
     """Pid and start tick of everything of ours that was started with this variable."""
+    return list(_marked(name, mark))
+
+
+def _marked(name: str, mark: str) -> Iterator[tuple[int, str]]:
+    """Each as it is found, the youngest first, as what forks soon is gone."""
     if not sys.platform.startswith("linux"):
-        return []
-    found, wanted = [], f"{name}={mark}".encode()
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        ticks = start_ticks(int(entry))          # before its environment is read: a later process of that number has other ticks
+        return
+    wanted = f"{name}={mark}".encode()
+    for pid in sorted((int(entry) for entry in os.listdir("/proc") if entry.isdigit()), reverse=True):
+        ticks = start_ticks(pid)                 # before its environment is read: a later process of that number has other ticks
         try:
-            with open(f"/proc/{entry}/environ", "rb") as file:
+            with open(f"/proc/{pid}/environ", "rb") as file:
                 environment = file.read(ENVIRONMENT_BYTES_MAX)
         except OSError:
             continue                             # it ended, or is not ours
-        if wanted in environment.split(b"\0") and int(entry) != os.getpid():
-            found.append((int(entry), ticks))
-    return found
+        if wanted in environment.split(b"\0") and pid != os.getpid():
+            yield pid, ticks
 
 
 def end_marked(name: str, mark: str) -> int:
     """End everything that carries the mark, until nothing does; how many processes that were."""
     ended: set[tuple[int, str]] = set()
+    empty = 0
     for _ in range(LOOKS_MAX):
-        left = marked(name, mark)
-        if not left:
-            break
-        for pid, ticks in left:
+        empty += 1
+        for pid, ticks in _marked(name, mark):
             kill_process(pid, ticks)
-        ended.update(left)
+            ended.add((pid, ticks))
+            empty = 0
+        if empty == EMPTY_LOOKS:
+            break
     return len(ended)
 
 

@@ -2,7 +2,8 @@
 
 The command runs below a warden, a small process that holds nothing but a pipe. When the pipe
 ends, because its starter says so or has died in whatever way, the warden ends the command and
-all that it has started. The command's output goes where the starter's goes.
+all that it has started. The command's output goes where the starter's goes, or as far as it
+is kept to the starter's stderr.
 
     starter ──pipe── warden ── command ── …
 
@@ -38,6 +39,7 @@ ASKED_S = 0.5                    # a command that is asked to end has so long be
 END_S = 12.0                     # for a warden to see everything to its end; then it is ended with it
 NOT_STARTED, SIGNALLED = 127, 128
 STDERR = 2
+INHERITED: dict = {"stdout": None, "stderr": None}
 
 
 # --- the warden's side ---------------------------------------------------------------------
@@ -63,12 +65,13 @@ async def _keep() -> int:
         order = json.loads(line)
         if order["protocol"] != PROTOCOL:
             raise KeyError
-        argv, env, cwd, stdout = order["argv"], order["env"], order["cwd"], order["stdout"]
+        argv, env, cwd, bytes_max = order["argv"], order["env"], order["cwd"], order["outputBytesMax"]
+        is_kept = bytes_max is not None
     except (ValueError, KeyError, TypeError):
         return NOT_STARTED                             # the starter died before it had said what
     brood = Brood()
     try:
-        child = await Spawned.start(argv, on_output=lambda fd, data: None, has_stdin=False, stdout=stdout, stderr=None, cwd=cwd, env=env)
+        child = await Spawned.start(argv, on_output=_Kept(bytes_max or 0).take, has_stdin=False, cwd=cwd, env=env, **({} if is_kept else INHERITED))
     except (OSError, ValueError) as problem:
         print(f"{argv[0]} could not be started: {getattr(problem, 'strerror', None) or problem}", file=sys.stderr)
         return NOT_STARTED
@@ -84,6 +87,25 @@ async def _keep() -> int:
     over.cancel()
     status = child.exited.result()
     return status if status >= 0 else SIGNALLED - status
+
+
+class _Kept:
+    """What of a command's output reaches our stderr: its beginning, and that there was more."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._left = bytes_max
+
+    def take(self, fd: int, data: bytes) -> None:
+        if self._left <= 0:
+            return
+        kept = data[:self._left]
+        self._left -= len(kept)
+        if not self._left:
+            kept += b"\n(more output of this run is not kept)\n"
+        try:
+            os.write(STDERR, kept)
+        except OSError:
+            self._left = 0                             # a full disk, or nobody reads it: the command goes on
 
 
 def _listen(loop: asyncio.AbstractEventLoop, told: asyncio.Queue[bytes]) -> None:
@@ -118,14 +140,14 @@ class Over:
     timed_out: bool
 
 
-async def run_warded(verb: str, argv: Sequence[str], *, env: Mapping[str, str], timeout_s: float, output_to_stderr: bool = False) -> Over:
+async def run_warded(verb: str, argv: Sequence[str], *, env: Mapping[str, str], timeout_s: float, output_bytes_max: int | None = None) -> Over:
     """Run `argv` with exactly this environment, and wait for its end. Cancelling ends it first.
 
     verb               one that runs `keep_one` when WORD follows it
-    output_to_stderr   its stdout goes to our stderr, because our stdout is for something else
+    output_bytes_max   so much of its output goes to our stderr, because our stdout is for something else; None: it writes where we write
     Raises Refused command_not_started, where not even the warden could be started.
     """
-    order = json.dumps({"protocol": PROTOCOL, "argv": list(argv), "env": dict(env), "cwd": os.getcwd(), "stdout": STDERR if output_to_stderr else None})
+    order = json.dumps({"protocol": PROTOCOL, "argv": list(argv), "env": dict(env), "cwd": os.getcwd(), "outputBytesMax": output_bytes_max})
     if len(order) >= CONTROL_LINE_BYTES_MAX:
         raise Refused("command_not_started", program=argv[0], problem="its environment is too large")
     archive = running_archive()

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from rulith.base.clock import Clock
 from rulith.base.errors import Refused
+from rulith.base.limits import WATCH_OUTPUT_BYTES_MAX
 from rulith.net.client import HttpClient
 from rulith.net.websocket import WebSocket
 from rulith.procs.warden import run_warded
@@ -142,7 +143,7 @@ class Watcher:
         argv = [self._program, *worklist.filled(settings.command[1:], threads)]
         env = worklist.environment(self._env, url=settings.url, key=settings.run_key, threads=threads)
         try:
-            over = await run_warded(VERB, argv, env=env, timeout_s=settings.limit_s, output_to_stderr=settings.report)
+            over = await run_warded(VERB, argv, env=env, timeout_s=settings.limit_s, output_bytes_max=WATCH_OUTPUT_BYTES_MAX if settings.report else None)
             if over.timed_out:
                 self._say(f"The run for {worklist.listed(threads)} took longer than {settings.limit_s:g} s; it was ended with all that it had started.")
             elif over.status:

@@ -360,3 +360,20 @@ def test_a_ledger_that_says_nothing_readable_is_put_away(council):
         (made.folder / "running.json").write_text(json.dumps([{"mark": "f" * 32, "pgid": os.getpid(), **stamp}, {"mark": "f" * 32, "pgid": os.getppid(), **stamp}]))
         await made.supervisor.begin("http://127.0.0.1:1/mcp")                                    # never this process, never one whose start is another
     play(council, story)
+
+
+def test_a_log_that_has_grown_long_begins_anew_between_runs(council, monkeypatch):
+    async def story(made: Play):
+        monkeypatch.setattr("rulith.forum.supervisor.LOG_BYTES_MAX", 10)
+        made.awake()
+        watcher, log = await made.watcher(1), made.supervisor.log_file(made.agent)
+        watcher.says("waiting")                                                                  # there is none yet
+        with open(log, "ab", buffering=0) as appended:
+            appended.write(b"0123456789")
+            watcher.says("running", threads=[1]), watcher.says("waiting")
+            assert log.stat().st_size == 10
+            appended.write(b"more")
+            watcher.says("waiting")
+            appended.write(b"next")
+        assert log.read_bytes() == b"next"
+    play(council, story)
