@@ -117,7 +117,7 @@ def record_text(detail: Mapping) -> str:
         head.append(("cost_usd", f"{detail['cost_usd']:.4f}"))
     parts = ["---", *(f"{name}: {value}" for name, value in head), "---", "", f"# {inline(detail['title'])}", "", "## Resolution", "",
              prose(detail.get("resolution_summary") or "", is_page=True), "", f"## Topic — {inline(detail['author_name'])} ({detail['tag']})", "",
-             prose(detail["body"], is_page=True)]
+             f"<sub>{detail['created_at']} · {_kind(detail['author_is_person'], detail['author_supervised'])}</sub>", "", prose(detail["body"], is_page=True)]
     if detail["context"]:
         parts += ["", "## Context as posted"]
         for item in detail["context"]:
@@ -130,15 +130,15 @@ def record_text(detail: Mapping) -> str:
     for message in detail["messages"]:
         marks = [f"**{message['verdict']}**" if message["verdict"] else "", message["severity"] or "", "_edited_" if message["edited_at"] else ""]
         told = " · ".join(mark for mark in marks if mark)
-        parts += ["", f"### {inline(message['author_name'])}{' — ' + told if told else ''}", "", f"<sub>{message['created_at']} · {_kind(message)}</sub>", "",
+        parts += ["", f"### {inline(message['author_name'])}{' — ' + told if told else ''}", "", f"<sub>{message['created_at']} · {_kind(message['is_person'], message['supervised'])}</sub>", "",
                   prose(message["body"], is_page=True)]
         if message["refs"]:
             parts += ["", "References:", "", *(f"- {reference(ref)}" for ref in message["refs"])]
     return "\n".join([*parts, "", "---", "", f"_{_TAIL}_", ""])
 
 
-def _kind(message: Mapping) -> str:
-    return "a person" if message["is_person"] else "a program, started by the council" if message["supervised"] else "a program"
+def _kind(is_person: bool, supervised: bool) -> str:
+    return "a person" if is_person else "a program, started by the council" if supervised else "a program"
 
 
 def _verdicts(messages: Sequence[Mapping]) -> list[str]:

@@ -14,6 +14,7 @@ from rulith.council.records import fenced, one_line, prose, reference
 from rulith.council.seeds import Tag
 
 REF_CHARS = 12
+STARTED = ", started by the council"
 
 
 def transcript(detail: Mapping, tag: Tag | None) -> str:
@@ -21,7 +22,7 @@ def transcript(detail: Mapping, tag: Tag | None) -> str:
     counted = f"{detail['reply_count']} replies from {detail['responder_count']} others"
     working = f", {detail['in_progress']} still working" if detail["in_progress"] else ""
     parts = [f"# Thread {detail['id']} — {one_line(detail['title'])}", "",
-             f"{detail['tag']} · {detail['status']} · opened by {_who(detail['author_name'], detail['author_is_person'])} · {counted}{working}",
+             f"{detail['tag']} · {detail['status']} · opened by {_who(detail['author_name'], detail['author_is_person'])}{STARTED if detail['author_supervised'] else ''} · {counted}{working}",
              f"Asked: {', '.join(map(one_line, detail['asked'])) or 'nobody'}"]
     if detail["git_ref"]:
         parts.append(f"At commit {detail['git_ref'][:REF_CHARS]}{' with changes that were not committed' if detail['git_dirty'] else ''}")
@@ -46,7 +47,7 @@ def transcript(detail: Mapping, tag: Tag | None) -> str:
     for message in detail["messages"]:
         marks = [message["verdict"], message["severity"], "edited" if message["edited_at"] else None]
         told = " · ".join(mark for mark in marks if mark)
-        started = ", started by the council" if message["supervised"] else ""
+        started = STARTED if message["supervised"] else ""
         parts += ["", f"### {_who(message['author_name'], message['is_person'])}{' — ' + told if told else ''}", f"message {message['id']}, {message['created_at']}{started}", "",
                   prose(message["body"])]
         parts += [f"- {reference(ref)}" for ref in message["refs"]]

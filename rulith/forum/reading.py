@@ -102,7 +102,7 @@ class Reading:
         row = summary_of(self.db, self.forum.at(), thread_id)
         if row is None:
             raise Refused("council_not_found", what="thread", name=thread_id)
-        found = {name: value for name, value in row.items() if name != "client_ref"}
+        found = {name: value for name, value in row.items() if name not in ("client_ref", "supervised")}
         found["git_dirty"], found["blind"] = bool(row["git_dirty"]), bool(row["blind"])
         found["context"] = self.db.all("SELECT kind, path, start_line, end_line, content FROM thread_context WHERE thread_id = ? ORDER BY id", thread_id)
         asked = self.db.all("SELECT a.id, a.name FROM thread_mention m JOIN agent a ON a.id = m.agent_id WHERE m.thread_id = ? ORDER BY a.id", thread_id)
@@ -116,6 +116,7 @@ class Reading:
         ended_by = self.db.one("SELECT name, role FROM agent WHERE id = ?", row["resolved_by"]) if row["resolved_by"] else None
         found["resolved_by_name"] = ended_by["name"] if ended_by else None
         found["resolved_by_kind"] = None if ended_by is None else "person" if ended_by["role"] == "HUMAN" else "agent"
+        found["author_supervised"] = bool(row["supervised"])
         found["author_is_person"] = self.db.value("SELECT role FROM agent WHERE id = ?", row["author_agent_id"]) == "HUMAN"
         waiting_for = [each for each in found["mentions"] if not any(message["agent_id"] == each for message in found["messages"])]
         found["blind_now"] = found["blind"] and row["status"] == "OPEN" and bool(waiting_for)

@@ -65,7 +65,7 @@ class Threads:
         with self.db.change():
             thread_id = self.db.insert(
                 "thread", room_id=room.id, author_agent_id=actor.agent_id, title=title, body=body, tag=tag.key, status=OPEN, git_ref=ref,
-                git_dirty=int(dirty), blind=int(flag(arguments, "blind", False)), client_ref=client_ref, created_at=at, updated_at=at,
+                git_dirty=int(dirty), blind=int(flag(arguments, "blind", False)), client_ref=client_ref, supervised=int(actor.supervised), created_at=at, updated_at=at,
                 **about)
             for item in context:
                 self.db.insert("thread_context", thread_id=thread_id, **item)

@@ -76,6 +76,7 @@ _LOOKS = (
 MIGRATIONS: tuple[tuple[int, str, tuple[str, ...]], ...] = (
     (1, "projects, rooms, threads", _TABLES),
     (2, "looks that were let go", _LOOKS),
+    (3, "threads that the council's own runs opened", ("ALTER TABLE thread ADD COLUMN supervised INTEGER NOT NULL DEFAULT 0",)),
 )
 NEWEST = MIGRATIONS[-1][0]
 

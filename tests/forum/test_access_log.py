@@ -61,6 +61,7 @@ def test_a_file_of_before_is_taken_on_with_all_its_looks(council):
     with sqlite3.connect(council.file) as db:                # as the first step had left it
         db.execute("DROP TABLE file_access_dropped")
         db.execute("DROP INDEX access_agent")
+        db.execute("ALTER TABLE thread DROP COLUMN supervised")
         db.execute("DELETE FROM migration WHERE number > 1")
     council.open()
     assert kept(council, ann) == ["b", "a"] and council.act("file_access_dropped") == []

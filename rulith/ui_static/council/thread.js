@@ -9,8 +9,8 @@ import { pane } from "../components/screen.js";
 import { known, mark, marked } from "../components/states.js";
 import { change } from "../store.js";
 import { plural } from "../words.js";
-import { ask, dialog, does } from "./data.js";
-import { asking, insert, isOver, isPerson, press, prose, rooms, tagOf, threadState, usd, who } from "./parts.js";
+import { ask, dialog, does, quick } from "./data.js";
+import { agents, asking, insert, isOver, isPerson, placeOf, press, prose, rooms, spent, tagOf, threadState, usd, who } from "./parts.js";
 
 const FOLDED_LINES = 40, SHOWN = 100, NEAR_END_PX = 60;
 const SEVERITIES = ["", "CRITICAL", "HIGH", "MEDIUM", "LOW", "INFO"].map((each) => [each, each || "none"]);
@@ -25,7 +25,7 @@ const diffLines = (text) => text.split("\n").map((line, index) => h("span", { ke
 
 /** What was pinned when the thread was opened; the long ones are folded. */
 function pinned(item, index) {
-  const name = item.path ? `${item.path}${item.start_line ? `:${item.start_line}-${item.end_line ?? ""}` : ""}` : item.kind === "diff" ? "Changes of the working tree" : "Note";
+  const name = item.path ? placeOf(item) : item.kind === "diff" ? "Changes of the working tree" : "Note";
   const lines = item.content.split("\n").length;
   return h("details", { key: index, hook: (element) => { element.open = lines <= FOLDED_LINES; } }, e("summary", icon("file"), " ", e("code", name), ` ${plural(lines, "line")}`),
     h("pre", { tabindex: 0, "aria-label": name }, item.kind === "diff" ? diffLines(item.content) : item.content));
@@ -66,7 +66,7 @@ const claims = (thread, now) => thread.claims.map((claim) => h("p", { key: claim
 const about = (thread, { tag, room }, now) => e("div.about",
   e("p.line", mark(threadState(thread), "small"), e("span.tier", tag?.label ?? thread.tag), e("span", "opened by ", who(thread.author_name, thread.author_color)), spoke(thread.author_is_person, thread.author_supervised), when(thread.created_at, now)),
   e("p.line", "Asks", thread.asked.length > 0 ? thread.asked.map((name) => h("strong", { key: name }, name)) : marked("nobody, so no agent answers", "waiting", "waiting")),
-  quiet(plural(thread.reply_count, "reply", "replies"), room && ` of at most ${room.max_thread_messages}`, `, ${usd(thread.cost_usd)} here`, room && `, ${usd(room.spent_usd)} of ${room.cost_cap_usd > 0 ? usd(room.cost_cap_usd) : "no limit"} in #${room.name}, as the agents say`,
+  quiet(plural(thread.reply_count, "reply", "replies"), room && ` of at most ${room.max_thread_messages}`, `, ${usd(thread.cost_usd)} here`, room && `, ${spent(room)} in #${room.name}, as the agents say`,
     thread.git_ref && [". At ", h("code", { title: thread.git_ref }, thread.git_ref.slice(0, 12)), thread.git_dirty && e("span.is-waiting", " with uncommitted changes")]),
   thread.case_id && e("p", "About the Case ", h("a", { href: `#//cases/${encodeURIComponent(thread.case_id)}` }, e("code", thread.case_id)), thread.operation && [", operation ", e("code", thread.operation)]),
   thread.blind_now && e("p.line", marked("blind round", "running", "waiting"), "Those who are asked see each other's answers once they have answered."));
@@ -104,11 +104,11 @@ function composer(thread, act, ctx) {
   return h("div", { class: "below", key: "composer" }, formOf(key, act, "Reply", send, [
     asking(key, "Your reply", [...others, "everyone"], { send, rows: Math.min(8, 2 + written.split("\n").length) }),
     fresh.length > 0 && h("div", { class: "line", role: "group", "aria-label": "Bring in" }, [...fresh, "everyone"].map((name) => button(`@${name}`, () => insert(key, name, document.getElementById(idOf(key, "body"))), { key: name }))),
-    chosen(key, ctx)], { off: written.trim() === "", more: [button("I am at it", () => does(`claim/${thread.id}`, "claim_thread", { thread_id: thread.id }), { title: "Others see that you work on an answer" }), e("span.quiet.hint", "Ctrl and Enter sends")] }));
+    chosen(key, ctx)], { off: written.trim() === "", more: [button("I am at it", () => quick(act, "claim_thread", { thread_id: thread.id }), { title: "Others see that you work on an answer" }), e("span.quiet.hint", "Ctrl and Enter sends")] }));
 }
 
 function whole(thread, s, act, back) {
-  const members = (ask("list_agents").value ?? []).filter((row) => row.rooms.includes(thread.room_id) && !row.revoked_at);
+  const members = agents().filter((row) => row.rooms.includes(thread.room_id) && !row.revoked_at);
   const ctx = { members, names: members.map((row) => row.name), me: members.find(isPerson), tag: tagOf(thread.tag), room: rooms().find((row) => row.id === thread.room_id) };
   const end = `end/${thread.id}`, over = isOver(thread), count = thread.messages.length;
   if (reading.id !== thread.id) reading = { id: thread.id, seen: count, atEnd: false };
@@ -120,7 +120,7 @@ function whole(thread, s, act, back) {
     ctx.tag && e("details", e("summary", "What this tag expects"), quiet(ctx.tag.expects)),
     h("section", { class: "messages", "aria-label": "Replies" }, messages(thread, s, act, ctx), claims(thread, s.now)), resolution(thread, s.now),
   ], { back, tools: [thread.export_path && button("Record", () => dialog({ project_id: thread.project_id, path: thread.export_path }), { mark: "file" }),
-    over || thread.status === "BLOCKED" ? button("Reopen", () => does(end, "set_thread_status", { thread_id: thread.id, status: "OPEN" })) : button("Close", () => put(end, { mode: "close" })),
+    over || thread.status === "BLOCKED" ? button("Reopen", () => quick(act, "set_thread_status", { thread_id: thread.id, status: "OPEN" })) : button("Close", () => put(end, { mode: "close" })),
     !over && press("Resolve", () => put(end, { mode: "resolve" }))],
   scroll: { id: "c-thread", tabindex: -1, onscroll: ({ target: t }) => { reading.atEnd = t.scrollHeight - t.scrollTop - t.clientHeight < NEAR_END_PX; } },
   after: [count > reading.seen && button(`${plural(count - reading.seen, "new reply", "new replies")} below`, () => { reading.atEnd = true; follow(); }, { kind: "primary", class: "primary fresh" }), !over && composer(thread, act, ctx)] });
