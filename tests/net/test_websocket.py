@@ -206,6 +206,13 @@ def test_no_row_of_frames_is_read_in_two_ways(rows, sizes):
     assert (texts, out) == (first[0], bytes(first[1])) and whole.ended == cut.ended
 
 
+def test_nothing_is_kept_of_what_comes_behind_bytes_that_made_no_sense():
+    end = end_of()
+    assert code_of(end.receive(frame(3, b"a"), 1.0)[1]) == 1002
+    end._wire = None                                             # whoever touched it now would fail
+    assert end.receive(b"x" * 100_000, 2.0) == ([], b"") and end.tick(200.0) == b""
+
+
 # --- over real sockets --------------------------------------------------------------------
 
 
@@ -270,6 +277,28 @@ def test_a_handshake_and_what_follows_it_may_come_in_one_write_or_byte_by_byte(d
             assert frames_of(await asyncio.wait_for(reader.read(), WAIT_S)) == [(CLOSE, struct.pack("!H", 1000))]
             writer.close()
             assert place.sockets[0].ended.code == 1000
+    play(story)
+
+
+def test_frames_that_come_while_the_answer_is_thought_about_are_not_lost():
+    async def story():
+        asked, go = asyncio.Event(), asyncio.Event()
+
+        class Slow(Place):
+            async def _answer(self, request) -> Response:
+                asked.set()
+                await go.wait()
+                return await super()._answer(request)
+        async with Slow(echo) as place:
+            reader, writer = await place.raw()
+            await asked.wait()
+            writer.write(frame(TEXT, b"early"))
+            while not next(iter(place.server.connections)).waiting:
+                await asyncio.sleep(0.01)
+            go.set()
+            await head_of(reader)
+            assert await asyncio.wait_for(reader.readexactly(7), WAIT_S) == frame(TEXT, b"EARLY", mask=None)
+            writer.close()
     play(story)
 
 
