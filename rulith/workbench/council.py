@@ -29,6 +29,8 @@ from rulith.workbench.supervision import Is
 API, OPERATION = "/council/api/", "/council/role"
 HOST = "127.0.0.1"
 ACT = re.compile(r"[a-z_]{1,40}", re.ASCII)
+READ = re.compile(r"(list|get|read|search|needs|wait|events|server|project_stats|calibration|file|git|awake_status|thread_rows)(_[a-z_]+)?", re.ASCII)
+TRIES = 3                    # where nothing was sent, where the key was of an earlier run, and of what changes nothing
 REFUSED_EXITS = (2, 4)       # wrong options, a damaged or newer file: a new try meets the same
 START_S = 45.0               # its file is checked before it listens
 ACT_S, WATCH_S = 90.0, 60    # an act may read a large folder; a wait is the council's longest
@@ -125,7 +127,7 @@ class CouncilRole:
         return Response(answer.status, [("content-type", "application/json"), *NO_STORE], answer.body)
 
     async def _ask(self, name: str, body: bytes) -> ClientResponse:
-        for _ in range(2):
+        for _ in range(TRIES):
             await self._reached()
             url, key = self.url, self._key
             try:
@@ -133,9 +135,9 @@ class CouncilRole:
                                                     body, timeout_s=ACT_S)
             except NetFailed as problem:
                 self._missed(url)
-                if problem.sent:
+                if problem.sent and not READ.fullmatch(name):
                     raise Refused("council_unanswered", act=name) from None
-                continue                                 # nothing was sent
+                continue                                 # nothing was sent, or nothing is changed by asking again
             if answer.status != 401:
                 return answer
             self._missed(url)                            # it is another run by now, and did nothing
@@ -145,9 +147,10 @@ class CouncilRole:
         """Nobody of ours answers at `url`: look who this home's council is now."""
         if url != self.url:
             return                                       # it was found out meanwhile
-        if not self._take(read_live(self.home.council_json), is_ours=not self._found_since) and self._found_since:
-            self._lose()
-            if not self._closing:
+        was_found = bool(self._found_since)
+        if not self._take(read_live(self.home.council_json), is_ours=not was_found):
+            self._lose()                                 # our own is started again once its end is seen
+            if was_found and not self._closing:
                 self.role.start()                        # the one that we had found is gone: run our own
 
     async def _reached(self) -> None:

@@ -223,6 +223,31 @@ def test_the_person_stops_it_and_no_act_starts_it_again(stage):
     play(stage, script)
 
 
+def test_what_only_reads_is_asked_again_where_the_answer_was_lost_once_the_council_is_back(stage):
+    used(stage)
+
+    async def script(stage):
+        async with council_of(stage) as council:
+            call = await stage.spawn.wait_for("council")
+            waiting = asyncio.ensure_future(told(stage, "wait_for_changes", timeout_s=60))
+            await stage.until(lambda: len(council.forum.bus._waiting) == 2)      # the workbench's own look, and this one
+        call.child.exit(-9)
+        await stage.spawn.wait_for("council", 2)
+        reading = asyncio.ensure_future(told(stage, "list_projects"))
+        council = open_council(stage.home, SystemClock(), COUNCIL_KEY)
+        try:
+            write_runfile(stage.home.council_json, url=await council.listen((0,)), port=council.port, key=COUNCIL_KEY)
+            (await stage.spawn.wait_for("council", 2)).child.tell({"type": "listening"})
+            assert await reading == []
+            await stage.until(lambda: len(council.forum.bus._waiting) == 2)
+            council.forum.presence.contact(7)
+            assert (await waiting)["events"] == []
+        finally:
+            remove_runfile(stage.home.council_json)
+            await council.close()
+    play(stage, script)
+
+
 def test_an_answer_that_is_lost_is_not_known_and_is_not_asked_for_again(stage):
     used(stage)
     asked = []
