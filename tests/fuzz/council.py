@@ -99,7 +99,7 @@ class Records(Family):
         context = ["### "] * len(about["context"])
         wanted = ["# ", "## Resolution", "## Topic \u2014 ", *(["## Context as posted", *context] if context else []), "## Discussion", *["### "] * len(about["messages"])]
         assert len(heads) == len(wanted) and all(head.startswith(start.rstrip()) for head, start in zip(heads, wanted)), (heads, wanted)
-        assert len([line for line in outside(body) if line.startswith("<sub>")]) - len(about["messages"]) in (0, 1)      # and the topic's own
+        assert len([line for line in outside(body) if line.startswith("<sub>")]) == len(about["messages"]) + 1        # and the topic's own
 
     @staticmethod
     def _transcript(about: dict, told: str) -> None:
