@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MARK = "RIVENDELL_MARK"              # in the environment of all that one start leads to
 MARK_CHARS = 32
 GRACE_S = 1.0                        # from the word to the kill
+MAY_PASS = ("role_not_started", "disk_full", "write_failed")      # worth another try: they count as a quick end
 TOUCH_S = 3_600.0                    # between uses of credentials that a living watcher holds
 
 
@@ -71,8 +72,10 @@ class Keeping:
             try:
                 code, words = await self._one()
             except Refused as refusal:
-                supervisor.give_up(self, refusal.teaching)
-                return
+                if refusal.code not in MAY_PASS:
+                    supervisor.give_up(self, refusal.teaching)
+                    return
+                code, words = 1, refusal.teaching
             if self._stopping.done():
                 return
             end, quick = after_end(code, supervisor.clock.monotonic_s() - began_s, quick)
@@ -88,6 +91,8 @@ class Keeping:
         watcher: Watcher | None = None
         try:
             watcher = await self._start(mark)
+            if watcher is None:
+                return 0, ""
             ended = asyncio.ensure_future(watcher.wait())
             while not self._stopping.done() and not ended.done():
                 await asyncio.wait([ended, self._stopping], timeout=TOUCH_S, return_when=asyncio.FIRST_COMPLETED)
@@ -101,17 +106,18 @@ class Keeping:
             await asyncio.to_thread(end_marked, MARK, mark)
             supervisor.forget(mark)
 
-    async def _start(self, mark: str) -> Watcher:
+    async def _start(self, mark: str) -> Watcher | None:
+        """None where it was told to stop meanwhile."""
         supervisor, forum = self.supervisor, self.supervisor.forum
         row = forum.agent(self.agent_id)
         launch = supervisor.launch_of(row)
         place = await forum.beside.play(lambda: supervisor.place_of(row))
         await asyncio.wait([supervisor.programs.ask_shell()])
         program = supervisor.programs.find(launch.command, place)
+        if self._stopping.done():
+            return None
         waits, runs = (forum.mint_live(self.agent_id, is_watcher=only_waits) for only_waits in (True, False))
         self._keys = [waits, runs]
-        if self._stopping.done():                    # told so meanwhile: these open nothing
-            self._drop_keys()
         config = supervisor.config_file(self.agent_id)
         if launch.needs_config:
             write_whole(config, config_text(supervisor.mcp_url, runs).encode())

@@ -52,7 +52,7 @@ class Supervisor:
         self.forum, self.folder, self.logs, self.clock, self.launch, self.again_s = forum, folder, logs, clock, launch, again_s
         self.environ = dict(os.environ if environ is None else environ)
         self.programs = Programs(self.environ)
-        self.mcp_url = ""
+        self.mcp_url, self._is_open = "", False
         self.troubles: dict[int, str] = {}
         self.last_runs: dict[int, str] = {}
         self._kept: dict[int, Keeping] = {}
@@ -64,7 +64,7 @@ class Supervisor:
 
     async def begin(self, mcp_url: str) -> None:
         """End what an earlier council left, then start every agent that is kept awake. Raises Refused: disk_full, write_failed."""
-        self.mcp_url = mcp_url
+        self.mcp_url, self._is_open = mcp_url, True
         make_folder(self.folder)
         await asyncio.to_thread(self._sweep)
         self.forum.agent_changed = self.follow
@@ -73,7 +73,7 @@ class Supervisor:
 
     async def close(self) -> None:
         """End every watcher and what it runs. The switches stay."""
-        self.forum.agent_changed = lambda agent_id: None
+        self._is_open = False
         for agent_id in list(self._kept):
             self._let_go(agent_id)
         if self._leaving:
@@ -84,7 +84,7 @@ class Supervisor:
         """Do as the store says now: keep the agent awake, from a new start on, or let it go."""
         before = self._let_go(agent_id)
         row = self.forum.db.one("SELECT * FROM agent WHERE id = ? AND awake = 1 AND revoked_at IS NULL", agent_id)
-        if row is not None:
+        if row is not None and self._is_open:
             self._kept[agent_id] = keeping = Keeping(self, agent_id, before)
             keeping.task.add_done_callback(_loud)
         self.changed()

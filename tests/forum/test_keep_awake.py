@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from rulith.base.errors import Refused
+from rulith.council.awake import CEILING_EXIT
 from rulith.council.shapes import PERSON
 from rulith.forum.supervisor import Supervisor
 from rulith.procs.identity import process_stamp
+from rulith.watching.core import EXIT_CEILING
+from rulith.watching.settings import read_settings
 
 STORY_S = 60.0
 posix = pytest.mark.skipif(os.name != "posix", reason="a login shell and modes of POSIX")
@@ -34,6 +37,10 @@ class Played:
         self.words = words
         if not self._over.done():
             self._over.set_result(status)
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.done()
 
     def control(self, operation: str) -> None:
         assert operation == "stop"
@@ -59,7 +66,7 @@ class Play:
     """A supervisor, the watchers that it started, and an agent that it may start."""
 
     def __init__(self, council, **about) -> None:
-        self.council, self.started, self.problem = council, [], None
+        self.council, self.started, self.problem, self.tries = council, [], None, 0
         self._news = asyncio.Event()
         self.folder = council.folder.parent / "awake"
         environ = {"PATH": os.environ.get("PATH", "")}
@@ -70,8 +77,10 @@ class Play:
         council.act("update_agent", id=self.agent, profile_id=profile["id"])
 
     async def _launch(self, role: str, **about) -> Played:
+        self.tries += 1
         if self.problem is not None:
             raise self.problem
+        assert not [each for each in self.started if not each.is_over], "two watchers of one agent"
         self.started.append(Played(role, **about))
         self._news.set()
         return self.started[-1]
@@ -294,7 +303,7 @@ def test_a_start_of_the_council_starts_those_that_are_awake_and_a_watcher_that_c
         assert "http://127.0.0.1:8788/mcp" in (await made.watcher(1)).args
         made.problem = Refused("role_not_started", role="watch", problem="no more processes")
         made.started[0].ends(1)
-        assert "no more processes" in (await made.is_off())["trouble"]
+        assert "no more processes" in (await made.is_off())["trouble"] and made.tries == 3         # such a thing may pass: three ends in a row, as any other
         made.problem = None
         made.awake()
         await made.watcher(2)
@@ -376,4 +385,45 @@ def test_a_log_that_has_grown_long_begins_anew_between_runs(council, monkeypatch
             watcher.says("waiting")
             appended.write(b"next")
         assert log.read_bytes() == b"next"
+    play(council, story)
+
+
+def test_the_switch_thrown_often_ends_as_it_was_thrown_last_and_never_with_two_watchers(council):
+    async def story(made: Play):
+        made.awake()
+        await made.watcher(1)
+        for turn in range(41):
+            made.awake(turn % 2 == 0)
+            if turn % 5 == 0:
+                await asyncio.sleep(0)
+            if turn % 7 == 0:
+                council.act("rotate_agent_key", id=made.agent)
+        await made.so(lambda: len([each for each in made.started if not each.is_over]) == 1 and len(made.ledger()) == 1)
+        assert made.status()["awake"] and len(council.forum.live._known) == 2
+        made.awake(False)
+        await made.so(lambda: not made.ledger())
+        assert not council.forum.live._known and all(each.is_over for each in made.started)
+    play(council, story)
+
+
+def test_a_council_that_ends_starts_nobody_any_more(council):
+    async def story(made: Play):
+        ending = asyncio.ensure_future(made.supervisor.close())
+        await asyncio.sleep(0)
+        assert made.awake()["state"] == "stopped"                                                # kept for the next start
+        await ending
+        assert not made.started and council.forum.agent(made.agent)["awake"] == 1
+    play(council, story)
+
+
+def test_a_watcher_reads_what_it_is_started_with_and_both_mean_the_same_end(council):
+    assert EXIT_CEILING == CEILING_EXIT
+
+    async def story(made: Play):
+        made.awake()
+        watcher = await made.watcher(1)
+        read = read_settings(watcher.args, watcher.env)
+        assert (read.url, read.key, read.run_key) == (watcher.env["RIVENDELL_URL"], watcher.env["RIVENDELL_KEY"], watcher.env["RIVENDELL_RUN_KEY"])
+        assert (read.wait_s, read.limit_s, read.ceiling, read.starts, read.report) == (900, 1_200, 40, made.supervisor.starts_file(made.agent), True)
+        assert read.command[0] == sys.executable
     play(council, story)
