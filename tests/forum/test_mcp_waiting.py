@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 
 import pytest
 
@@ -294,4 +295,48 @@ def test_a_run_that_the_council_started_waits_at_most_for_its_quarter_of_a_minut
         await opens(talk)
         told = (await task).json()["result"]["structuredContent"]
         assert told["then"] == "Deal with these and end your run; do not wait for more."
+    served(story)
+
+
+def test_clients_that_come_and_go_in_any_order_leave_nothing_held(served, quick):
+    """Twelve agents in one seeded order: polls, streams, halves of requests, resets, cancellations, garbage, keys that turn."""
+    rng = random.Random(7)
+
+    async def live(talk: Served, agent: Program, agent_id: int) -> None:
+        for _ in range(6):
+            way = rng.choice(["poll", "signs", "stream", "reset", "half", "cancel", "act", "batch", "garbage", "rotate"])
+            try:
+                if way == "poll":
+                    await agent.send(wait_call(rng.randrange(5), timeout_s=1))
+                elif way == "batch":
+                    await agent.send([wait_call(number, timeout_s=1) for number in range(4)])
+                elif way in ("signs", "stream"):
+                    stream = await (Stream.open(agent, "GET") if way == "stream" else Stream.open(agent, "POST", wait_call(rng.randrange(5), token="t")))
+                    stream.leave()
+                elif way in ("reset", "half"):
+                    reader, writer = await asyncio.open_connection("127.0.0.1", agent.port)
+                    body = json.dumps(wait_call(1)).encode()
+                    head = f"POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {agent.key}\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+                    writer.write(head + body[:rng.randrange(len(body) + 1)] if way == "reset" else head + body)
+                    if way == "half":
+                        writer.write_eof()
+                        await reader.read()
+                    writer.transport.abort()
+                elif way == "cancel":
+                    await agent.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": rng.randrange(5)}})
+                elif way == "act":
+                    await agent.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "create_thread", "arguments": {"title": "t", "body": "@everyone", "tag": "FYI"}}})
+                elif way == "garbage":
+                    await agent.send(rng.randbytes(50))
+                else:
+                    agent.key = (await talk.does("rotate_agent_key", id=agent_id))["api_key"]
+            except (ConnectionError, asyncio.IncompleteReadError):
+                pass                                        # its key turned meanwhile, or it had left itself
+
+    async def story(talk):
+        agents = [await program(talk, f"a{number}") for number in range(12)]
+        await asyncio.gather(*(live(talk, agent, number + 2) for number, agent in enumerate(agents)))
+        await until(talk, [])
+        assert all([await agent.says("list_agents") for agent in agents])
+        assert not talk.council.mcp._running and not talk.council.forum.bus._waiting
     served(story)
