@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
@@ -23,6 +23,7 @@ from rulith.council.kinds import FORBIDDEN, INVALID, LIMIT, NOT_FOUND, number_of
 from rulith.council.shapes import PERSON
 from rulith.forum.arguments import only, whole
 from rulith.forum.forum import Forum
+from rulith.forum.staying import own_argv
 from rulith.net.messages import Request, Response, json_response
 
 PREFIX = "/api/"
@@ -80,7 +81,7 @@ class PersonApi:
     def _with_config(self, name: str, arguments: Mapping) -> object:
         """The one time that a key is told, with what to paste where."""
         made = self.forum.run(PERSON, name, arguments)
-        return {**made, **ways_in(f"{self.url}/mcp", made["api_key"])}
+        return {**made, **ways_in(f"{self.url}/mcp", made["api_key"], own_argv("bridge") or ["rulith", "bridge"])}
 
     async def _wait(self, arguments: Mapping) -> dict:
         """{next_cursor, events, connections}: events after `cursor`, or none once time is up or the list of connections has moved on from `connections`."""
@@ -98,13 +99,13 @@ class PersonApi:
                     return found
 
 
-def ways_in(mcp_url: str, key: str) -> dict:
+def ways_in(mcp_url: str, key: str, bridge: Sequence[str]) -> dict:
     """Ready configuration for a program that is to speak as this agent: over HTTP, by Claude's command line, through the bridge."""
     header = f"Bearer {key}"
     return {
         "mcp_json": {"mcpServers": {"rivendell": {"type": "http", "url": mcp_url, "headers": {"Authorization": header}}}},
         "claude_cli": f'claude mcp add --transport http rivendell {mcp_url} --header "Authorization: {header}"',
-        "shim_json": {"mcpServers": {"rivendell": {"command": "rulith", "args": ["bridge"], "env": {"RIVENDELL_URL": mcp_url, "RIVENDELL_KEY": key}}}},
+        "shim_json": {"mcpServers": {"rivendell": {"command": bridge[0], "args": list(bridge[1:]), "env": {"RIVENDELL_URL": mcp_url, "RIVENDELL_KEY": key}}}},
     }
 
 

@@ -40,15 +40,19 @@ class Staying:
         return advice.in_touch(shell_line([*self._argv, "--ws", "--once"]) if able else None)
 
 
-def watcher_argv() -> list[str] | None:
-    """The watcher of this same program, by absolute paths; None where no Python is known that runs it."""
+def own_argv(verb: str) -> list[str] | None:
+    """A verb of this same program, by absolute paths, from any folder; None where no Python is known that runs it."""
     try:
         archive = running_archive()
         if archive is not None:
-            return role_command("watch", archive)
-        return [interpreter(), "-c", _CHECKOUT.format(root=str(checkout_root())), "watch"]
+            return role_command(verb, archive)
+        return [interpreter(), "-c", _CHECKOUT.format(root=str(checkout_root())), verb]
     except Refused:
         return None
+
+
+def watcher_argv() -> list[str] | None:
+    return own_argv("watch")
 
 
 def can_wait(argv: Sequence[str]) -> bool:

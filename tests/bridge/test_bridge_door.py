@@ -245,6 +245,19 @@ def test_what_is_asked_before_the_host_closes_its_side_is_still_answered(tmp_pat
     play(story, tmp_path)
 
 
+@posix
+def test_the_ready_configuration_of_an_agent_works_as_it_is_pasted(tmp_path):
+    """From any folder, with nothing else in its environment."""
+    async def story(place):
+        pasted = (await place.does("rotate_agent_key", id=place.agent))["shim_json"]["mcpServers"]["rivendell"]
+        lines = [{"jsonrpc": "2.0", "id": 1, "method": "ping"}, call(2, "whoami")]
+        done = await asyncio.to_thread(subprocess.run, [pasted["command"], *pasted["args"]], input=b"".join(json.dumps(each).encode() + b"\n" for each in lines), capture_output=True,
+                                       cwd=tmp_path, env=clean_environment(**pasted["env"]), timeout=WAIT_S)
+        told = {line["id"]: line for line in map(json.loads, done.stdout.splitlines())}
+        assert done.returncode == 0 and Path(pasted["command"]).is_absolute() and "ann" in told[2]["result"]["content"][0]["text"], done
+    play(story, tmp_path)
+
+
 SDK = '''
 import asyncio, json, sys
 from mcp import ClientSession, StdioServerParameters
