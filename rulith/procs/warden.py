@@ -147,7 +147,11 @@ async def run_warded(verb: str, argv: Sequence[str], *, env: Mapping[str, str], 
     output_bytes_max   so much of its output goes to our stderr, because our stdout is for something else; None: it writes where we write
     Raises Refused command_not_started, where not even the warden could be started.
     """
-    order = json.dumps({"protocol": PROTOCOL, "argv": list(argv), "env": dict(env), "cwd": os.getcwd(), "outputBytesMax": output_bytes_max})
+    try:
+        place = os.getcwd()
+    except OSError as problem:
+        raise Refused("command_not_started", program=argv[0], problem=f"the folder we are in is gone ({problem.strerror})") from None
+    order = json.dumps({"protocol": PROTOCOL, "argv": list(argv), "env": dict(env), "cwd": place, "outputBytesMax": output_bytes_max})
     if len(order) >= CONTROL_LINE_BYTES_MAX:
         raise Refused("command_not_started", program=argv[0], problem="its environment is too large")
     archive = running_archive()

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
-import sys
 from collections.abc import Awaitable, Callable, Mapping
 
 from rulith.base.clock import Clock
@@ -28,6 +28,7 @@ from rulith.watching.settings import VERB, WatchSettings
 from rulith.watching.starts import keep_starts, read_starts
 
 EXIT_REFUSED = 1
+STDERR = 2
 
 
 class Watcher:
@@ -98,6 +99,8 @@ class Watcher:
                     return act.status
                 await self._do(act)
             event = await self._next(hearing)
+            if isinstance(event, core.RunOver) and self._run is not None:
+                await self._run                        # a bug in it is loud
             done = self._core.step(event, now_s=self._clock.monotonic_s(), wall_s=self._clock.wall_s())
 
     async def _next(self, hearing: asyncio.Task) -> core.Event:
@@ -150,7 +153,8 @@ class Watcher:
                 self._say(f"The run for {worklist.listed(threads)} ended with status {over.status}.")
         except Refused as refusal:
             self._say(refusal.teaching)
-        self._inbox.put_nowait(core.RunOver())
+        finally:
+            self._inbox.put_nowait(core.RunOver())
 
 
 def _program(command: tuple[str, ...], env: Mapping[str, str]) -> str:
@@ -173,4 +177,7 @@ def print_line(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    try:
+        os.write(STDERR, text.encode("utf-8", "backslashreplace") + b"\n")       # nothing stays in a buffer that cannot be written
+    except OSError:
+        pass                                           # nobody reads it, or a full disk: the watching goes on

@@ -234,6 +234,36 @@ def test_a_key_that_is_revoked_during_a_run_ends_it_all(tmp_path):
     play(story)
 
 
+@posix
+def test_nobody_who_reads_its_words_and_a_folder_that_is_gone_do_not_end_the_watching(tmp_path):
+    """Past bug: a complaint that could not be written left a run under way for ever."""
+    (tmp_path / "gone").mkdir()
+
+    async def story(council):
+        reading, writing = os.pipe()
+        os.close(reading)
+        council.says({"needs_you": [1]})
+        code = f"import os, sys\nsys.exit(9) if os.environ['RIVENDELL_THREADS'] == '1' else open({str(tmp_path / 'done')!r}, 'w').close()"
+        env = clean_environment(RIVENDELL_KEY=KEY, RIVENDELL_URL=council.url, PYTHONPATH=str(ROOT))
+        watcher = await asyncio.create_subprocess_exec(sys.executable, "-m", "rulith", "watch", "--settle", "0.1", "--", sys.executable, "-c", code, cwd=tmp_path / "gone", env=env,
+                                                       stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=writing)
+        os.close(writing)
+        while not council.held:
+            await asyncio.sleep(0.01)
+        council.moves(2)
+        while not (tmp_path / "done").exists():
+            await asyncio.sleep(0.01)
+        (tmp_path / "gone").rmdir()
+        before = len(council.polls)
+        council.moves(3)
+        while len(council.polls) == before:
+            await asyncio.sleep(0.01)
+        council.key = "another"
+        council.says(None)
+        assert await watcher.wait() == 4
+    play(story)
+
+
 # --- below a parent of ours ----------------------------------------------------------------
 
 
