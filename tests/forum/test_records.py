@@ -8,6 +8,7 @@ import re
 import pytest
 
 from rulith.base.canonical import sha256_hex
+from rulith.base.errors import Refused
 from rulith.council.records import fenced, file_name, inline, prose, quoted, slug
 from rulith.forum.files import ProjectFolder
 
@@ -190,3 +191,19 @@ def test_the_record_of_a_thread_that_was_opened_again_stays_until_it_is_resolved
     kept.act("update_thread", thread_id=kept.thread, body="anew")
     assert digest_of(kept.place) == before
     assert kept.act("resolve_thread", thread_id=kept.thread, summary="done otherwise")["record_digest"] == digest_of(kept.place) != before
+
+
+def test_a_note_that_fails_after_the_writing_takes_nothing_back(kept, monkeypatch):
+    """What was resolved is kept already, and its record is there; the next start notes it."""
+    with monkeypatch.context() as patched:
+        update = kept.forum.db.update
+
+        def full(table, key, **values):
+            if set(values) == {"export_path", "record_digest"} and not values["record_digest"].startswith("writing:"):
+                raise Refused("store_full", problem="the disk is full")
+            update(table, key, **values)
+
+        patched.setattr(kept.forum.db, "update", full)
+        ended = kept.act("resolve_thread", thread_id=kept.thread, summary="done")
+    assert ended["status"] == "RESOLVED" and ended["record_digest"] == digest_of(kept.place)
+    assert kept.again()["record_digest"] == digest_of(kept.place)
