@@ -200,6 +200,12 @@ def test_a_paused_room_or_a_lost_folder_holds_it_up_and_it_says_so_once(desk):
     desk.act("update_room", id=desk.decisions, paused=False)
     desk.look()
     assert len(desk.threads()) == 1
+    desk.folder.rename(desk.folder.parent / "away")
+    desk.gateway.put(2, "waiting_for_decision"), desk.look()
+    assert len(desk.threads()) == 1 and len(desk.said) == 2 and "folder" in desk.said[1]
+    (desk.folder.parent / "away").rename(desk.folder)
+    desk.look()
+    assert len(desk.threads()) == 2
 
 
 @pytest.mark.parametrize("cap", [{"max_replies_per_agent": 0}, {"max_thread_messages": 0}])
