@@ -5,7 +5,9 @@ Duty: the council surface, "The person's side"; the brief on the page's behaviou
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 
 import pytest
 
@@ -291,6 +293,25 @@ def test_a_case_is_discussed_with_no_more_of_it_than_its_type_and_state(browser,
         assert re.fullmatch(r"Case: case_\w+\nType: verified_calculation\nStatus: closed", pinned.get_by_label("Note").inner_text().strip())
         page.locator(".about").get_by_role("link", name=re.compile("case_")).click()
         expect(page.locator(".case-head h3")).to_have_text("calc-talk")
+
+
+def test_a_council_that_dies_comes_back_to_the_page_with_the_draft_still_there(browser, story):
+    """Whatever address follows, the page stays a page."""
+    with Watched(browser, story.bench, quiet=False) as page:
+        page.goto(story.at("room", story.room, "thread", story.asked))
+        page.get_by_label("Your reply").fill("Still here", timeout=WAIT_MS)
+        os.kill(story.bench.pid_of("council"), signal.SIGKILL)
+        story.opens("After the fall", "?", tag="FYI")
+        expect(page.get_by_label("Your reply")).to_have_value("Still here", timeout=WAIT_MS)
+        expect(page.locator(".pane-list")).to_contain_text("After the fall", timeout=WAIT_MS)
+        page.get_by_label("Your reply").fill("")
+        problems = []
+        page.on("pageerror", lambda problem: problems.append(str(problem)))
+        for odd in ("room/9999/thread/9999", "room/x/settings", "agent/constructor", "__proto__/1/__proto__", "project/1/nothing", "%E0%A4%A", "needs/0/thread/", "search/0?query=%00", "new?case_id=" + "x" * 300):
+            page.goto(story.at(odd))
+            expect(page.locator("#main")).to_be_visible()
+            expect(page.locator(".skeleton")).to_have_count(0, timeout=WAIT_MS)
+        assert problems == []
 
 
 def test_two_tabs_agree_and_a_draft_outlives_the_page(browser, story):

@@ -2,6 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { post } from "../api.js";
+import { stale } from "../asks.js";
 import { page, screenOf } from "../components/screen.js";
 import { empty } from "../components/states.js";
 import { ask } from "./data.js";
@@ -15,13 +16,21 @@ import { follow, thread } from "./thread.js";
 const PAGES = { calibration, looks, add, kinds, agent, project, new: (s, act) => open(s, act, 0) };
 const WHAT = { thread: (s, act, id, back) => thread(s, act, Number(s.route.at[3]), back), settings: room, new: open };
 
+let run = "";                // which run of the council was read from
+
 document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("council.css", import.meta.url).href }));
 
 export const rail = rooms;
 export const layer = floating;
 export const waiting = (s) => (s.bench?.council?.state === "online" ? needed() : 0);
 
-export const drawn = follow;
+/** After a draw; another run of the council may know more than what was read from the one before. */
+export function drawn(s) {
+  const { state, since } = s.bench?.council ?? {};
+  if (run !== "" && state + since !== run) stale(() => true);
+  run = state + since;
+  follow();
+}
 
 function off(s, act, { state, detail }) {
   const start = () => post("/council/role", { operation: "start" }).catch((error) => act.tell(error.message));
@@ -30,7 +39,7 @@ function off(s, act, { state, detail }) {
 
 function body(s, act) {
   const [list = "needs", id = 0, what] = s.route.at, row = s.bench.council;
-  if (["needs_setup", "failed", "restarting", "stopping"].includes(row.state)) return off(s, act, row);
+  if (["needs_setup", "failed", "restarting", "stopping"].includes(row.state) || (row.state === "stopped" && ask("list_projects").error)) return off(s, act, row);
   if (list !== "add" && ask("list_projects").value?.length === 0) return add(s, act);
   if (Object.hasOwn(PAGES, list)) return PAGES[list](s, act, Number(id));
   const back = to(list, id) + (s.route.query.query ? `?${new URLSearchParams(s.route.query)}` : "");

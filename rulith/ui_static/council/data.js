@@ -2,7 +2,7 @@
 
 import { post } from "../api.js";
 import { asked, stale } from "../asks.js";
-import { put, submit } from "../components/forms.js";
+import { form, put, submit } from "../components/forms.js";
 import { change, keep, kept } from "../store.js";
 import { listeners } from "../sync.js";
 
@@ -31,6 +31,13 @@ export async function does(key, name, args) {
   const result = await submit(key, () => call(name, args));
   if (result) put(key, null);
   stale((entry) => !STILL.includes(entry.name) || entry.name === "list_profiles");
+  return result;
+}
+
+/** An act that no form belongs to: where it is refused, that is said. */
+export async function quick(act, name, args) {
+  const key = `quick/${name}`, result = await does(key, name, args);
+  if (!result) act.tell(form(key).refusal?.message ?? "That is under way already");
   return result;
 }
 

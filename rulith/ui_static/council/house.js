@@ -3,13 +3,13 @@
 import { e, h } from "../lib/dom.js";
 import { when } from "../lib/time.js";
 import { frame } from "../components/dialogs.js";
-import { check, field, fieldsOf, form, formOf, losing, problem, put, sure, touched } from "../components/forms.js";
+import { check, field, fieldsOf, form, formOf, losing, put, sure, touched } from "../components/forms.js";
 import { button, pairs, quiet } from "../components/parts.js";
 import { page, pane } from "../components/screen.js";
 import { known, marked } from "../components/states.js";
 import { plural } from "../words.js";
-import { ask, dialog, does } from "./data.js";
-import { colorField, go, isPerson, link, press, rooms, usd, who } from "./parts.js";
+import { ask, dialog, does, quick } from "./data.js";
+import { agents, colorField, go, isPerson, link, press, rooms, usd, who } from "./parts.js";
 
 const NAME = ["name", "Name", { required: true, maxlength: 80 }];
 const PURPOSE = ["purpose", "Purpose", { maxlength: 2000 }];
@@ -33,10 +33,10 @@ const agentRow = (row, ...more) => h("li", { key: row.id, class: "look" }, who(r
   row.revoked_at && marked("revoked", "bad", "refused"), !isPerson(row) && link("Settings", "agent", row.id), more);
 
 function members(room, act) {
-  const key = `members/${room.id}`, agents = (ask("list_agents").value ?? []).filter((row) => row.project_id === room.project_id);
-  const others = agents.filter((row) => !isPerson(row) && !row.rooms.includes(room.id));
-  return e("section", e("h3", "Members"), e("ul.case-list", agents.filter((row) => row.rooms.includes(room.id)).map((row) => agentRow(row, !isPerson(row)
-    && button("Remove", () => does(key, "leave_room", { agent_id: row.id, room_id: room.id }), { "aria-label": `Remove ${row.name} from the room` })))),
+  const key = `members/${room.id}`, all = agents().filter((row) => row.project_id === room.project_id);
+  const others = all.filter((row) => !isPerson(row) && !row.rooms.includes(room.id));
+  return e("section", e("h3", "Members"), e("ul.case-list", all.filter((row) => row.rooms.includes(room.id)).map((row) => agentRow(row, !isPerson(row)
+    && button("Remove", () => quick(act, "leave_room", { agent_id: row.id, room_id: room.id }), { "aria-label": `Remove ${row.name} from the room` })))),
   others.length > 0 && formOf(key, act, "Add to the room", () => does(key, "join_room", { agent_id: Number(form(key).agent), room_id: room.id }), field(key, "agent", "An agent of this project", { options: [["", "choose one"], ...others.map((row) => [row.id, row.name])] }), { off: !form(key).agent }),
   e("p", link("Make an agent", "project", room.project_id, "agent")));
 }
@@ -44,7 +44,7 @@ function members(room, act) {
 export const room = (s, act, id, back) => pane(s, act, "detail", "Room settings", known(act, "room", ask("list_rooms"), (all) => {
   const row = all.find((each) => each.id === id), key = `room/${id}`;
   return row && [e("section", row.paused ? marked("Paused: agents neither open nor answer here", "waiting", "waiting") : quiet(`Agents open and answer here. ${usd(row.spent_usd)} spent so far.`),
-    e("div.row", press(row.paused ? "Let agents go on" : "Pause the room", () => does(key, "update_room", { id, paused: !row.paused })))),
+    e("div.row", press(row.paused ? "Let agents go on" : "Pause the room", () => quick(act, "update_room", { id, paused: !row.paused })))),
   changing(key, act, row, [PURPOSE, ...CAPS], "update_room", "Save the room", () => ({ id })), members(row, act),
   losing(`lose/${key}`, act, "Delete the room", `#${row.name}`, "All of its threads and replies go with it. Records in the project's folder stay.", async () => await does(`lose/${key}`, "delete_room", { id }) && go("needs", 0))];
 }), { back });
@@ -53,11 +53,11 @@ const deletingAgent = (row, act) => losing(`lose/agent/${row.id}`, act, "Delete 
 
 export const project = (s, act, id) => known(act, "project", ask("list_projects"), (all) => {
   const row = all.find((each) => each.id === id), key = `project/${id}`, stats = ask("project_stats", { id }).value;
-  const agents = (ask("list_agents").value ?? []).filter((each) => each.project_id === id && !isPerson(each));
+  const own = agents().filter((each) => each.project_id === id && !isPerson(each));
   if (s.route.at[2] === "agent") return create(s, act, id);
   return row && page(s, act, row.name, changing(key, act, row, [NAME, colorField, FOLDER], "update_project", "Save the project", () => ({ id })), pairs([["Remote", row.git_remote]]),
     e("section", e("h3", "New room"), making(`room/${key}`, act, "Make the room", [NAME, PURPOSE], "create_room", () => ({ project_id: id }), (made) => go("room", made.id))),
-    e("section", e("h3", "Agents"), e("ul.case-list", agents.map((each) => agentRow(each, h("details", { key: "lose" }, e("summary", "Delete"), deletingAgent(each, act))))), e("p", link("Make an agent", "project", id, "agent"))),
+    e("section", e("h3", "Agents"), e("ul.case-list", own.map((each) => agentRow(each, h("details", { key: "lose" }, e("summary", "Delete"), deletingAgent(each, act))))), e("p", link("Make an agent", "project", id, "agent"))),
     losing(`lose/${key}`, act, "Delete the project", row.name, stats ? `Lost with it: ${plural(stats.rooms, "room")}, ${plural(stats.threads, "thread")}, ${plural(stats.messages, "reply", "replies")}, ${plural(stats.agents, "agent")}. Kept in its folder: ${plural(stats.exported_records, "record")}.` : "", async () => await does(`lose/${key}`, "delete_project", { id }) && go("needs", 0)));
 });
 
@@ -78,14 +78,14 @@ const AWAKE = { starting: ["starting", "running", "running"], awake: ["awake, wa
 
 /** What the supervisor tells of an agent that is kept awake, and what it may cost. */
 function awake(row, act, now) {
-  const key = `awake/${row.id}`, set = (on) => does(key, "set_agent_awake", { id: row.id, awake: on });
+  const key = `awake/${row.id}`;
   const { state, trouble, threads = [], last_run_at, why_not, program, starts_last_hour: starts, starts_per_hour_max: most, run_limit_s } = ask("awake_status", { id: row.id }).value?.[0] ?? {};
   if (!state) return null;
   return h("section", { "aria-label": "Keep awake" }, e("h3", "Keep awake"),
     e("p.line", trouble ? marked(`stopped: ${trouble}`, "bad", "failed") : marked(...AWAKE[state] ?? ["asleep", "quiet", "offline"]), state === "running" && threads.map((id) => `#${id}`).join(", "),
       last_run_at && ["last ran", when(last_run_at, now)], starts > 0 && `${starts} of ${most} starts in the last hour`),
-    row.awake ? [press("Let it sleep", () => set(false)), problem(key, act)] : why_not ? quiet(why_not)
-      : sure(key, act, "Keep awake", `The council will start ${program} by itself for each thread that needs ${row.name}: up to ${most} times an hour, each up to ${Math.round(run_limit_s / 60)} minutes. Its provider charges for every start; the room's limit counts only what the agent reports.`, "Keep it awake", () => set(true)));
+    row.awake ? press("Let it sleep", () => quick(act, "set_agent_awake", { id: row.id, awake: false })) : why_not ? quiet(why_not)
+      : sure(key, act, "Keep awake", `The council will start ${program} by itself for each thread that needs ${row.name}: up to ${most} times an hour, each up to ${Math.round(run_limit_s / 60)} minutes. Its provider charges for every start; the room's limit counts only what the agent reports.`, "Keep it awake", () => does(key, "set_agent_awake", { id: row.id, awake: true })));
 }
 
 export const agent = (s, act, id) => known(act, "agent", ask("list_agents"), (all) => {
@@ -93,10 +93,10 @@ export const agent = (s, act, id) => known(act, "agent", ask("list_agents"), (al
   if (!row || isPerson(row)) return page(s, act, row?.name ?? "Agent", quiet(row ? "This is you: in every room of the project, and without a key." : "This agent is not there any more."));
   const rotate = async () => { const made = await does(`key/${id}`, "rotate_agent_key", { id }); if (made) dialog({ made, name: row.name }); };
   return page(s, act, row.name, changing(key, act, { ...row, profile_id: row.profile_id ?? "" }, agentFields(), "update_agent", "Save the agent", () => ({ id, ...kindOf(form(key)) })),
-    joining(key, rooms().filter((each) => each.project_id === row.project_id), row.rooms, (room_id, on) => does(`rooms/${id}`, on ? "join_room" : "leave_room", { agent_id: id, room_id })),
+    joining(key, rooms().filter((each) => each.project_id === row.project_id), row.rooms, (room_id, on) => quick(act, on ? "join_room" : "leave_room", { agent_id: id, room_id })),
     awake(row, act, s.now),
     e("section", e("h3", "Key"), e("p.line", e("code", row.key_preview), row.revoked_at && marked("revoked", "bad", "refused")), e("div.row", sure(`key/${id}`, act, "New key", "The key it uses now fails at once, and what it holds open ends.", "Make a new key", rotate),
-      press(row.revoked_at ? "Let it in again" : "Revoke", () => does(`revoke/${id}`, "set_agent_revoked", { id, revoked: !row.revoked_at })))),
+      press(row.revoked_at ? "Let it in again" : "Revoke", () => quick(act, "set_agent_revoked", { id, revoked: !row.revoked_at })))),
     quiet("It is deleted in the ", link("settings of its project", "project", row.project_id), "."));
 });
 

@@ -9,7 +9,7 @@ import { page, pane } from "../components/screen.js";
 import { empty, known, mark, marked, windowed } from "../components/states.js";
 import { plural } from "../words.js";
 import { ask, notifies, notify } from "./data.js";
-import { rooms, tagOf, threadState, to, usd, who } from "./parts.js";
+import { agents, rooms, spent, tagOf, tags, threadState, to, usd, who } from "./parts.js";
 
 const ALL = 200;
 const STATUSES = [["open", "open"], ["all", "all"], ["resolved", "resolved or closed"], ["blocked", "blocked"]];
@@ -26,12 +26,11 @@ const threads = (s, act, place, rows, order) => windowed(s, act, `threads ${plac
 
 function room(s, act, id) {
   const row = rooms().find((each) => each.id === id), { status = "open", tag = "", sort = "last_reply" } = form("filter");
-  const tags = (ask("list_tags").value ?? []).map((each) => [each.tag, each.label]);
   return pane(s, act, "list", row ? `#${row.name}` : "Room", [
     row?.purpose && quiet(row.purpose),
     row?.paused && marked("Paused: agents neither open nor answer here.", "waiting", "waiting"),
-    row && quiet(`${usd(row.spent_usd)} of ${row.cost_cap_usd > 0 ? usd(row.cost_cap_usd) : "no limit"} spent, as the agents say`),
-    e("div.filters", field("filter", "status", "Show", { options: STATUSES }), field("filter", "tag", "Tag", { options: [["", "every tag"], ...tags] }), field("filter", "sort", "First", { options: SORTS })),
+    row && quiet(`${spent(row)} spent, as the agents say`),
+    e("div.filters", field("filter", "status", "Show", { options: STATUSES }), field("filter", "tag", "Tag", { options: [["", "every tag"], ...tags().map((each) => [each.tag, each.label])] }), field("filter", "sort", "First", { options: SORTS })),
     known(act, "threads", ask("list_threads", { room: id, status, sort, limit: ALL, ...(tag && { tag }) }), (rows) => (rows.length === 0
       ? empty(status === "open" ? "No open thread." : "No thread of this kind.", "A thread asks those it names, and ends with a recorded decision.")
       : [threads(s, act, ["room", id], rows, "the first by this order"), rows.length === ALL && quiet(`The first ${ALL}. A tag or a state narrows them; the search finds the rest.`)])),
@@ -67,11 +66,11 @@ export const calibration = (s, act) => page(s, act, "Calibration", quiet("Verdic
         e("td", `${row.overturned} (${Math.round(100 * row.overturned / row.verdicts)} %)`))))))));
 
 export function looks(s, act) {
-  const agents = ask("list_agents").value ?? [], { agent = "" } = form("looks");
+  const { agent = "" } = form("looks");
   const gone = (ask("file_access_dropped", agent && { agent_id: Number(agent) } || {}).value ?? []).reduce((sum, row) => sum + row.count, 0);
   return page(s, act, "Looks into files", quiet(`Each look into a project's folder, those refused too.${gone ? ` ${gone} older ones are no longer kept.` : ""}`),
-    field("looks", "agent", "Of", { options: [["", "everybody"], ...agents.map((row) => [row.id, row.name])] }),
+    field("looks", "agent", "Of", { options: [["", "everybody"], ...agents().map((row) => [row.id, row.name])] }),
     known(act, "log", ask("file_access", { limit: 1000, ...(agent && { agent_id: Number(agent) }) }), (rows) => (rows.length === 0 ? empty("Nothing was looked at.")
       : windowed(s, act, `looks ${agent}`, rows, (row) => h("li", { key: row.id, class: "look" }, row.allowed ? marked(row.act, "quiet", "file") : marked(`${row.act} refused`, "bad", "refused"),
-        e("code.grow", row.path || "the project's folder"), who(row.name, agents.find((each) => each.id === row.agent_id)?.color), when(row.created_at, s.now), row.reason && quiet(row.reason)), "newest first", 100))));
+        e("code.grow", row.path || "the project's folder"), who(row.name, agents().find((each) => each.id === row.agent_id)?.color), when(row.created_at, s.now), row.reason && quiet(row.reason)), "newest first", 100))));
 }

@@ -20,7 +20,12 @@ export const isOver = (thread) => ["RESOLVED", "WONTFIX"].includes(thread.status
 export const colorField = ["color", "Colour", { options: COLORS.map((each) => [each, each]) }];
 export const press = (words, onclick, props) => button(words, onclick, { kind: "button", ...props });
 export const rooms = () => ask("list_rooms").value ?? [];
-export const tagOf = (key) => ask("list_tags").value?.find((each) => each.tag === key);
+export const agents = () => ask("list_agents").value ?? [];
+export const tags = () => ask("list_tags").value ?? [];
+export const spent = (room) => `${usd(room.spent_usd)} of ${room.cost_cap_usd > 0 ? usd(room.cost_cap_usd) : "no limit"}`;
+/** Lines of a file, as a place is written. */
+export const placeOf = (row) => `${row.path}${row.start_line ? `:${row.start_line}-${row.end_line ?? ""}` : ""}`;
+export const tagOf = (key) => tags().find((each) => each.tag === key);
 
 const STATUS = { OPEN: ["open", "quiet", "open"], BLOCKED: ["blocked", "waiting", "waiting"], RESOLVED: ["resolved", "done", "done"], WONTFIX: ["closed", "quiet", "close"] };
 /** A thread's state; that it waits for the person goes before all. */
