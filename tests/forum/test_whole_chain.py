@@ -21,7 +21,7 @@ from rulith.disk.runfile import read_live
 from rulith.net.client import HttpClient
 from rulith.net.websocket import connect
 from rulith.procs.identity import is_running
-from rulith.procs.marked import marked
+from rulith.procs.marked import end_marked, marked
 from rulith.procs.roles import RoleProcess
 from tests.forum.conftest import Program, Stream
 from tests.gateway.conftest import http
@@ -41,6 +41,7 @@ class Chain:
         self.trace = mint("", 32)
         self.role: RoleProcess = None  # type: ignore[assignment]
         self.run: dict = {}
+        self.seen: set[int] = set()
 
     async def starts(self) -> None:
         environ = {**os.environ, TRACE: self.trace, "ANTHROPIC_API_KEY": "sk-of-the-person", "SHELL": "/bin/sh"}
@@ -98,12 +99,15 @@ class Chain:
         return json.loads(found[-1].read_text())
 
     def left(self) -> set[int]:
-        """All that the council led to and that still runs, itself included."""
-        return {pid for pid, _ in marked(TRACE, self.trace)}
+        """All that the council led to and that still runs, itself included. Roles show their environment to nobody but root: see `watchers`."""
+        return {pid for pid, _ in marked(TRACE, self.trace)} | {pid for pid in self.seen if is_running(pid)}
 
     def watchers(self) -> list[int]:
+        """As the council has written them down."""
         file = self.home.council / "awake" / "running.json"
-        return [row["pgid"] for row in json.loads(file.read_text())] if file.exists() else []
+        pids = [row["pgid"] for row in json.loads(file.read_text())] if file.exists() else []
+        self.seen.update(pids)
+        return pids
 
     async def only_council_left(self) -> None:
         while self.left() - {self.role.pid}:
@@ -118,8 +122,7 @@ def play(tmp_path, story) -> None:
         finally:
             if chain.role is not None and chain.role.is_running():
                 await chain.role.stop()
-            for pid in chain.left():
-                os.kill(pid, signal.SIGKILL)               # only after a failure
+            end_marked(TRACE, chain.trace)                     # there is something only after a failure
     asyncio.run(asyncio.wait_for(run(), STORY_S))
 
 
