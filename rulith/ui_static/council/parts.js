@@ -39,9 +39,9 @@ export function prose(text, names) {
   const key = `${names}\0${text}`;
   if (!texts.has(key)) {
     if (texts.size >= TEXTS_MAX) texts.clear();
-    texts.set(key, markdown(text, { links: true, names: new Set(["everyone", ...names.map((name) => name.toLowerCase())]) }));
+    texts.set(key, e("div.said", markdown(text, { links: true, names: new Set(["everyone", ...names.map((name) => name.toLowerCase())]) })));
   }
-  return e("div.said", texts.get(key));
+  return texts.get(key);
 }
 
 /** What stands before the caret as the beginning of a name. */

@@ -51,6 +51,8 @@ function make(node, namespace) {
 }
 
 function update(element, node) {
+  if (element.madeFrom.node === node) return;      // the very description it was made from: a caller kept it
+  element.madeFrom.node = node;
   const before = element.madeFrom.props;
   for (const name in before) if (!(name in node.props)) set(element, name, null);
   for (const name in node.props) {
