@@ -85,6 +85,10 @@ async def run_command(argv: Sequence[str], *, cwd: str | None = None, env: Mappi
     except (OSError, ValueError) as problem:      # ValueError: a NUL in an argument
         raise Refused("command_not_started", program=argv[0],
                       problem=getattr(problem, "strerror", None) or problem) from None
+    except asyncio.CancelledError:
+        if brood is not None:
+            await asyncio.shield(asyncio.ensure_future(brood.end()))
+        raise
     if brood is not None:
         brood.began(child.pid)
     job = Job.around(child.process_handle, processes_max)

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 
 from rulith.procs import orphans
-from rulith.procs.trees import OWN_GROUP
+from rulith.procs.trees import OWN_GROUP, kill_group, kill_tree
 
 STDOUT, STDERR = 1, 2
 
@@ -32,10 +32,15 @@ class Spawned(asyncio.SubprocessProtocol):
                     env: Mapping[str, str] | None = None) -> Spawned:
         """Start `argv` in a process group of its own. `stdout` and `stderr`: None is ours, a number a descriptor. Raises OSError, ValueError."""
         with orphans.starting():
-            _, self = await asyncio.get_running_loop().subprocess_exec(
+            beginning = asyncio.ensure_future(asyncio.get_running_loop().subprocess_exec(
                 lambda: cls(on_output), *argv, cwd=cwd, env=None if env is None else dict(env),
                 stdin=subprocess.PIPE if has_stdin else subprocess.DEVNULL,
-                stdout=stdout, stderr=stderr, **OWN_GROUP)
+                stdout=stdout, stderr=stderr, **OWN_GROUP))
+            try:
+                _, self = await asyncio.shield(beginning)
+            except asyncio.CancelledError:
+                await asyncio.shield(asyncio.ensure_future(_end_begun(beginning)))
+                raise
             if not self.exited.done():
                 orphans.began(self.pid)
         return self
@@ -86,3 +91,16 @@ class Spawned(asyncio.SubprocessProtocol):
     def connection_lost(self, problem: Exception | None) -> None:
         if not self.closed.done():
             self.closed.set_result(None)
+
+
+async def _end_begun(beginning: asyncio.Future) -> None:
+    """Nobody waits for this start any more: its program, which may have run for a while, ends with what it started."""
+    try:
+        _, spawned = await beginning
+    except (OSError, ValueError):
+        return
+    if not spawned.exited.done():
+        kill_tree(spawned.pid)
+        await spawned.exited
+    kill_group(spawned.pid)
+    spawned.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -181,6 +182,27 @@ def test_a_daemon_that_left_its_group_ends_with_the_command(tmp_path: Path, ends
         await run_command(python(code), stdout_bytes_max=1000, ends_orphans=True)
         for place in places:
             assert not Path(f"/proc/{daemon_of(place)}").exists(), "it is gone, and no zombie either"
+    run(scenario)
+
+
+@linux
+@pytest.mark.parametrize("turns", range(2, 6))
+def test_a_command_that_is_cancelled_while_it_is_started_leaves_nothing(tmp_path: Path, turns: int) -> None:
+    """Past bug: the program runs before its start has been told here, and only the program itself was ended then."""
+    async def scenario() -> None:
+        place = tmp_path / "pid"
+        before = descendants(os.getpid())
+        code = DAEMON + f"import subprocess\nsubprocess.Popen(['sleep', '600'])\ntwice({str(place)!r})\ntime.sleep(600)"
+        running = asyncio.ensure_future(run_command(python(code), ends_orphans=True))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        deadline = time.monotonic() + 60
+        while not place.exists() and time.monotonic() < deadline:
+            time.sleep(0.005)                    # the loop stands still, as on a busy machine
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert running.cancelled() and not Path(f"/proc/{daemon_of(place)}").exists()
+        assert set(descendants(os.getpid())) <= set(before)
     run(scenario)
 
 
