@@ -202,7 +202,7 @@ class Forum:
             "(SELECT count(*) FROM thread_mention WHERE thread_id = ?3 AND agent_id = ?2) AS mentioned, "
             "(SELECT count(*) FROM message WHERE thread_id = ?3 AND agent_id = ?2) AS own, "
             "(SELECT count(*) FROM message WHERE thread_id = ?3) AS total, "
-            "(SELECT coalesce(sum(m.cost_usd), 0) FROM message m JOIN thread t ON t.id = m.thread_id WHERE t.room_id = ?1) AS spent, "
+            "(SELECT spent_usd FROM room WHERE id = ?1) AS spent, "
             "(SELECT agent_id FROM message WHERE thread_id = ?3 ORDER BY id DESC LIMIT 1) AS newest", thread.room_id, agent_id, thread.id)
         return Standing(bool(row["member"]), bool(row["mentioned"]) or thread.author_id == agent_id, row["own"], row["total"], row["spent"],
                         row["newest"] or thread.author_id)
@@ -233,15 +233,16 @@ class Forum:
 
     def waiting_set(self, agent_id: int) -> list[int]:
         """The threads that wait for this agent, ascending."""
-        rows = self.db.all("SELECT DISTINCT t.* FROM thread t JOIN room_member m ON m.room_id = t.room_id AND m.agent_id = ?1 "
-                           "LEFT JOIN thread_mention a ON a.thread_id = t.id AND a.agent_id = ?1 "
-                           "WHERE t.status IN ('OPEN', 'BLOCKED') AND (a.agent_id IS NOT NULL OR t.author_agent_id = ?1) ORDER BY t.id", agent_id)
-        found = []
-        for row in rows:
-            thread = thread_of(row)
-            if is_waiting(thread, self.room(thread.room_id), self.standing(agent_id, thread), agent_id):
-                found.append(thread.id)
-        return found
+        rows = self.db.all(
+            "SELECT t.id, t.room_id, t.author_agent_id, t.title, t.tag, t.status, t.blind, "
+            "(SELECT count(*) FROM message WHERE thread_id = t.id AND agent_id = ?1) AS own, (SELECT count(*) FROM message WHERE thread_id = t.id) AS total, "
+            "coalesce((SELECT agent_id FROM message WHERE thread_id = t.id ORDER BY id DESC LIMIT 1), t.author_agent_id) AS newest "
+            "FROM thread t JOIN room_member m ON m.room_id = t.room_id AND m.agent_id = ?1 LEFT JOIN thread_mention a ON a.thread_id = t.id AND a.agent_id = ?1 "
+            "WHERE t.status IN ('OPEN', 'BLOCKED') AND (a.agent_id IS NOT NULL OR t.author_agent_id = ?1) ORDER BY t.id", agent_id)
+        rooms = {row["id"]: row for row in self.db.all("SELECT r.* FROM room r JOIN room_member m ON m.room_id = r.id WHERE m.agent_id = ?", agent_id)}
+        return [row["id"] for row in rows
+                if is_waiting(thread_of(row), room_of(rooms[row["room_id"]]),
+                              Standing(True, True, row["own"], row["total"], rooms[row["room_id"]]["spent_usd"], row["newest"]), agent_id)]
 
     # --- seeds ---------------------------------------------------------------------------
 

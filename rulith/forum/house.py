@@ -108,8 +108,8 @@ class House:
         self._person(actor)
         only(arguments)
         rows = self.db.all("SELECT r.*, p.name AS project_name, p.folder_path, (SELECT count(*) FROM thread t WHERE t.room_id = r.id AND t.status = 'OPEN') "
-                           "AS open_threads, (SELECT coalesce(sum(m.cost_usd), 0) FROM message m JOIN thread t ON t.id = m.thread_id WHERE t.room_id = r.id) "
-                           "AS spent_usd FROM room r JOIN project p ON p.id = r.project_id ORDER BY p.name, r.name")
+                           "AS open_threads "
+                           "FROM room r JOIN project p ON p.id = r.project_id ORDER BY p.name, r.name")
         return [{**row, "paused": bool(row["paused"])} for row in rows]
 
     def create_room(self, actor: Actor, arguments: Mapping) -> dict:

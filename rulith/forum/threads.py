@@ -20,6 +20,7 @@ from rulith.forum.files import RECORDS
 
 CONTEXT_MAX, REFS_MAX, MENTIONS_MAX = 40, 60, 100
 CONTEXT_CHARS_MAX = 600_000
+COST_DIGITS = 9                  # so that ten times a tenth is one
 REF_CHARS_MAX, NOTE_CHARS_MAX, KEY_CHARS_MAX = 1_000, 500, 200
 KINDS = ("file", "diff", "note")
 WRITING = "writing:"                 # before a digest: the record of it is on its way to the disk
@@ -162,6 +163,8 @@ class Threads:
             message_id = self.db.insert("message", thread_id=thread.id, agent_id=actor.agent_id, body=words.body, verdict=words.verdict, severity=words.severity,
                                         refs=json_list(refs), tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost, supervised=int(actor.supervised), created_at=at)
             self.db.update("thread", thread.id, updated_at=at)
+            if cost:
+                self.db.update("room", room.id, spent_usd=round(self.forum.room_row(room.id)["spent_usd"] + cost, COST_DIGITS))
             self.db.delete("thread_claim", thread_id=thread.id, agent_id=actor.agent_id)
             self.db.index("message", message_id, thread.id, room.id, words.body)
             self.db.event("message.created", at, room=room.id, thread=thread.id, actor=actor.agent_id, message_id=message_id, verdict=words.verdict,

@@ -77,6 +77,9 @@ MIGRATIONS: tuple[tuple[int, str, tuple[str, ...]], ...] = (
     (1, "projects, rooms, threads", _TABLES),
     (2, "looks that were let go", _LOOKS),
     (3, "threads that the council's own runs opened", ("ALTER TABLE thread ADD COLUMN supervised INTEGER NOT NULL DEFAULT 0",)),
+    (4, "what each room has spent", (
+        "ALTER TABLE room ADD COLUMN spent_usd REAL NOT NULL DEFAULT 0",
+        "UPDATE room SET spent_usd = (SELECT coalesce(sum(m.cost_usd), 0) FROM message m JOIN thread t ON t.id = m.thread_id WHERE t.room_id = room.id)")),
 )
 NEWEST = MIGRATIONS[-1][0]
 

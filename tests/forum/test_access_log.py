@@ -54,15 +54,19 @@ def test_the_count_goes_with_its_agent_and_is_the_persons(short):
     assert short.act("file_access_dropped") == [] and short.act("file_access") == []
 
 
-def test_a_file_of_before_is_taken_on_with_all_its_looks(council):
+def test_a_file_of_before_is_taken_on_with_all_its_looks_and_spends(council):
     ann = council.agent("ann")
     looks(council, ann, "a", "b")
+    for cost_usd in (0.25, 0.5):
+        council.does(ann, "reply", thread_id=council.opens(), body="x", cost_usd=cost_usd)
     council.forum.db.close()
     with sqlite3.connect(council.file) as db:                # as the first step had left it
         db.execute("DROP TABLE file_access_dropped")
         db.execute("DROP INDEX access_agent")
         db.execute("ALTER TABLE thread DROP COLUMN supervised")
+        db.execute("ALTER TABLE room DROP COLUMN spent_usd")
         db.execute("DELETE FROM migration WHERE number > 1")
     council.open()
     assert kept(council, ann) == ["b", "a"] and council.act("file_access_dropped") == []
+    assert council.act("list_rooms")[0]["spent_usd"] == 0.75
     assert council.forum.db.value("SELECT max(number) FROM migration") == council_schema.NEWEST

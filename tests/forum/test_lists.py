@@ -80,3 +80,32 @@ def test_who_is_at_it_counts_only_fresh_claims_of_agents_that_have_said_nothing(
     council.act("set_agent_revoked", id=eve.agent_id)
     assert council.act("list_threads")[0]["in_progress"] == 0
     assert council.act("get_thread", thread_id=thread)["in_progress"] == 0
+
+
+def test_what_waits_for_an_agent_is_found_by_the_same_number_of_queries_however_much_it_is(council):
+    ann, bob = council.agent("ann"), council.agent("bob")
+    found = {}
+    for length in (1, 30):
+        while len(council.forum.waiting_set(bob.agent_id)) < length:
+            council.does(ann, "create_thread", title="t", body="@bob", tag="FYI", room=council.room)
+        asked, db = [], council.forum.db
+        plain = db.all
+        db.all = lambda query, *values: asked.append(query) or plain(query, *values)
+        assert len(council.forum.waiting_set(bob.agent_id)) == length
+        db.all = plain
+        found[length] = len(asked)
+    assert found[1] == found[30]
+
+
+def test_ten_times_a_tenth_is_the_cap(council):
+    """Past doubt: sums of fractions fall short by a hair, and let one more pass."""
+    ann = council.agent("ann")
+    council.act("update_room", id=council.room, cost_cap_usd=1.0, max_replies_per_agent=20)
+    thread = council.opens()
+    for _ in range(10):
+        council.does(ann, "reply", thread_id=thread, body="x", cost_usd=0.1)
+    assert council.act("list_rooms")[0]["spent_usd"] == 1.0 and not council.forum.is_wakeable(ann.agent_id, thread)
+    council.act("reply", thread_id=thread, body="and?")
+    assert council.forum.waiting_set(ann.agent_id) == []
+    council.act("update_room", id=council.room, cost_cap_usd=1.1)
+    assert council.forum.waiting_set(ann.agent_id) == [thread]
