@@ -39,5 +39,5 @@ def test_every_test_of_the_rule_files_stands_in_the_table():
     for path in ("forum/test_rows_of_the_rules.py", "forum/test_the_persons_house.py", "forum/test_api.py", "forum/test_council_role.py",
                  "forum/test_keep_awake.py", "forum/test_awake_rules.py", "forum/test_whole_chain.py", "forum/test_many_waiting.py",
                  "watch/test_flags_and_words.py", "watch/test_watching.py", "watch/test_listening.py", "watch/test_watch_process.py", "watch/test_the_rails.py",
-                 "watch/test_with_the_council.py", "forum/test_mcp.py", "forum/test_mcp_waiting.py", "forum/test_mcp_tools.py", "forum/test_mcp_life.py"):
+                 "watch/test_with_the_council.py", "browser/test_council.py", "forum/test_mcp.py", "forum/test_mcp_waiting.py", "forum/test_mcp_tools.py", "forum/test_mcp_life.py"):
         assert {f"{path}::{name}" for name in names_in(path)} <= named, path
