@@ -129,14 +129,18 @@ def chat(turn: Callable[[str], Coroutine[object, object, str]], thread: LoopThre
 def _chat(turn: Callable[[str], Coroutine[object, object, str]], thread: LoopThread, read: Callable[[str], str],
           write: Callable[[str], None], rest: Callable[[str], str]) -> None:
     write("Type what you want done; /help lists the commands, /quit or the end of input ends the chat.")
+    interrupted = False
     while True:
         try:
+            if interrupted:                      # said in here: pressed twice, it ends nothing either
+                write("\n/quit or Ctrl-D ends the chat.")
+                interrupted = False
             line = read("you> ").strip()
         except EOFError:
             write("")
             return
         except KeyboardInterrupt:
-            write("\n/quit or Ctrl-D ends the chat.")
+            interrupted = True
             continue
         if line in QUIT_WORDS:
             return

@@ -39,7 +39,7 @@ class Terminal:
         os.close(slave)
         self.seen = self.everything = ""
 
-    def wait_for(self, words: str, timeout_s: float = 30.0, *, pressing: str = "") -> None:
+    def wait_for(self, words: str, timeout_s: float = 90.0, *, pressing: str = "") -> None:
         """Read until `words`; `pressing` a key meanwhile: a signal that comes just before Python waits for a line waits for a key."""
         deadline = time.monotonic() + timeout_s
         while words not in self.seen:
@@ -61,7 +61,7 @@ class Terminal:
         os.write(self.master, text.encode())
 
     def close(self) -> int:
-        status = self.child.wait(30)
+        status = self.child.wait(90)
         while select.select([self.master], [], [], 0)[0]:
             try:
                 self.everything += os.read(self.master, 65_536).decode("utf-8", "replace")
@@ -89,7 +89,7 @@ def test_ctrl_c_stops_a_turn_and_the_chat_goes_on(tmp_path):
         terminal.wait_for("/quit or Ctrl-D", pressing="\x03")
         terminal.wait_for("you> ")
         terminal.type("open it and look\n")
-        assert reached.wait(30)
+        assert reached.wait(90)
         terminal.type("\x03")
         terminal.wait_for("The turn was stopped.")
         terminal.wait_for("you> ")
@@ -106,7 +106,7 @@ def test_ctrl_c_before_the_chat_has_begun_ends_it_without_a_traceback(tmp_path):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        silent.settimeout(30)
+        silent.settimeout(90)
         terminal = Terminal([sys.executable, "-X", "utf8", "-m", "rulith", "agent"], door_environment(
             RULITH_URL=f"http://127.0.0.1:{silent.getsockname()[1]}", RULITH_TOKEN=TOKEN, RULITH_MODEL_URL="http://127.0.0.1:9/v1",
             RULITH_HOME=str(tmp_path), TERM="dumb"), tmp_path)
@@ -129,7 +129,7 @@ def test_sigterm_ends_a_chat_in_the_middle_of_a_turn(tmp_path):
             RULITH_URL=gateway.url, RULITH_TOKEN=TOKEN, RULITH_MODEL_URL=model.url, RULITH_HOME=str(tmp_path), TERM="dumb"), tmp_path)
         terminal.wait_for("you> ")
         terminal.type("open it\n")
-        assert reached.wait(30)
+        assert reached.wait(90)
         terminal.child.terminate()
         assert terminal.close() == 143
         assert "Traceback" not in terminal.everything and "destroyed" not in terminal.everything, terminal.everything
@@ -165,6 +165,31 @@ def test_the_chat_ends_with_its_input_and_asks_nothing_for_empty_lines():
     with LoopThread() as thread:
         chat(turn, thread, read=lambda prompt: next(lines), write=said.append)
     assert said[1:] == ["HELLO"]
+
+
+def test_ctrl_c_pressed_twice_at_the_prompt_ends_nothing():
+    """Past bug: the second one met the words about the first, and ended the chat with 130."""
+    pressed = iter([KeyboardInterrupt, KeyboardInterrupt, "/quit"])
+    hints = iter([KeyboardInterrupt, None, None])
+    said: list[str] = []
+
+    def read(prompt: str) -> str:
+        line = next(pressed)
+        if line is KeyboardInterrupt:
+            raise line
+        return line
+
+    def write(text: str) -> None:
+        if "Ctrl-D ends" in text and next(hints) is not None:
+            raise KeyboardInterrupt
+        said.append(text)
+
+    async def turn(words: str) -> str:
+        return ""
+
+    with LoopThread() as thread:
+        chat(turn, thread, read=read, write=write)
+    assert said[1:] == ["\n/quit or Ctrl-D ends the chat."] * 2
 
 
 def test_an_exception_of_a_turn_ends_the_chat():
