@@ -366,7 +366,7 @@ def test_a_ledger_that_says_nothing_readable_is_put_away(council):
             await made.supervisor.begin("http://127.0.0.1:1/mcp")
             assert not made.ledger() and not (made.folder / "mcp-7.json").exists()
         stamp = process_stamp()
-        (made.folder / "running.json").write_text(json.dumps([{"mark": "f" * 32, "pgid": os.getpid(), **stamp}, {"mark": "f" * 32, "pgid": os.getppid(), **stamp}]))
+        (made.folder / "running.json").write_text(json.dumps([{"mark": "f" * 32, "pgid": os.getpid(), **stamp}, {"mark": "f" * 32, "pgid": os.getppid(), **stamp, "startTicks": str(stamp.get("startTicks", "")) + "7"}]))
         await made.supervisor.begin("http://127.0.0.1:1/mcp")                                    # never this process, never one whose start is another
     play(council, story)
 
