@@ -154,6 +154,21 @@ def test_each_other_answer_is_a_refusal_and_a_refused_key_one_of_its_own(status,
     assert refusal(judge, status, kind, body, 1).code == code
 
 
+BODIES = st.binary(max_size=60) | st.builds(lambda value: json.dumps({"jsonrpc": "2.0", "id": 1, "result": value}).encode(), JSON | st.fixed_dictionaries(
+    {}, optional={"content": JSON | st.lists(st.fixed_dictionaries({"text": st.text(max_size=9)}), max_size=2), "structuredContent": JSON, "isError": st.booleans() | JSON}))
+
+
+@given(st.sampled_from([200, 200, 200, 202, 301, 401, 503]), st.sampled_from(["application/json", "text/event-stream", "TEXT/EVENT-STREAM; x", "", "text/html"]), BODIES, st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_whatever_comes_is_an_object_or_a_refusal(status, kind, body, as_event):
+    try:
+        found = judge(status, kind, b"data: " + body + b"\n\n" if as_event else body, 1)
+    except Refused as refusal:
+        assert refusal.code in ("watch_key_refused", "watch_said", "watch_answer") and (refusal.code == "watch_key_refused") == (status == 401)
+    else:
+        assert isinstance(found, dict) and status == 200
+
+
 # --- the kept starts ----------------------------------------------------------------------
 
 
