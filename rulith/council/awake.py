@@ -32,7 +32,7 @@ OURS = ("mcp_config", "cwd", "mcp_url", "agent_name")
 WATCHERS = ("prompt", "threads", "list")
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 _SHELLS = frozenset("sh bash dash zsh ksh fish cmd powershell pwsh".split())
-_SHELL_TEXT = re.compile(r"-[a-z]*c|/[ck]|-(command|c|encodedcommand|e|ec)", re.I)
+_SHELL_TEXT = re.compile(r"-[a-z]*c[a-z]*|/[ck]|-(command|c|encodedcommand|e|ec)", re.I)
 
 # Flags without their dashes and case, as parsers of command lines read them.
 _GRANTS = ("dangerously", "allowdangerously", "allowall", "trust", "yolo", "fullauto", "autoapprove", "yesalways", "bypass", "settings", "adddir",
@@ -54,13 +54,16 @@ _CONFIG_GRANTS = ("sandbox", "approval", "permission", "profile", "trust")
 class Launch:
     """A program and its arguments, the places for `{…}` still in them."""
 
+    label: str
     command: str
     arguments: tuple[str, ...]
     needs_config: bool
 
     def filled(self, values: Mapping[str, str]) -> list[str]:
-        """The command line for a watcher; its own places stay. Each place is filled once, whatever the values hold."""
-        return [self.command, *(_PLACE.sub(lambda place: values[place[1]] if place[1] in OURS else place[0], each) for each in self.arguments)]
+        """The command line for a watcher; its own places stay. Each place is filled once, whatever the values hold. Raises Refused council_grants."""
+        filled = [_PLACE.sub(lambda place: values[place[1]] if place[1] in OURS else place[0], each) for each in self.arguments]
+        _check_grants(self.label, filled)
+        return [self.command, *filled]
 
 
 def read_launch(profile: Mapping | None) -> Launch:
@@ -73,9 +76,8 @@ def read_launch(profile: Mapping | None) -> Launch:
     if len(arguments) > ARGUMENTS_MAX or any(len(each) > ARGUMENT_CHARS_MAX or "\0" in each for each in (command, *arguments)):
         raise Refused("council_launch", profile=label, problem="it has too many arguments, or one that is too long or holds a NUL")
     _check_places(label, command, arguments)
-    for argument in granting(arguments):
-        raise Refused("council_grants", profile=label, argument=argument[:80])
-    return Launch(command, arguments, profile["mcp_install_mode"] == "config_file_flag" or any("{mcp_config}" in each for each in arguments))
+    _check_grants(label, arguments)
+    return Launch(label, command, arguments, profile["mcp_install_mode"] == "config_file_flag" or any("{mcp_config}" in each for each in arguments))
 
 
 def _check_places(label: str, command: str, arguments: Sequence[str]) -> None:
@@ -87,12 +89,23 @@ def _check_places(label: str, command: str, arguments: Sequence[str]) -> None:
                 raise Refused("council_launch", profile=label, problem="{api_key} would stand in the list of processes; the key is in RIVENDELL_KEY and in {mcp_config}")
             if name not in OURS + WATCHERS:
                 raise Refused("council_launch", profile=label, problem=f"nothing fills {{{name}}}")
-    if command.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe") in _SHELLS:
-        if not any(not each.startswith("-") for each in arguments):
-            raise Refused("council_launch", profile=label, problem="it starts a shell without a script")
-        texts = [later for at, each in enumerate(arguments) if _SHELL_TEXT.fullmatch(each) for later in arguments[at + 1:]]
+    if _is_shell(command) and all(each.startswith("-") for each in arguments):
+        raise Refused("council_launch", profile=label, problem="it starts a shell without a script")
+    words = [command, *arguments]
+    shells = [at for at, each in enumerate(words) if _is_shell(each)]              # `env sh -c …` is one too
+    if shells:
+        texts = [later for at, each in enumerate(words) if at > shells[0] and _SHELL_TEXT.fullmatch(each) for later in words[at + 1:]]
         if any(_PLACE.search(each) for each in texts):
             raise Refused("council_launch", profile=label, problem="a shell would run what is filled in as its own text; name a script, which finds it in its environment")
+
+
+def _check_grants(label: str, arguments: Sequence[str]) -> None:
+    for argument in granting(arguments):
+        raise Refused("council_grants", profile=label, argument=argument[:80])
+
+
+def _is_shell(word: str) -> bool:
+    return word.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe") in _SHELLS
 
 
 def granting(arguments: Sequence[str]) -> list[str]:

@@ -53,6 +53,7 @@ def test_places_are_filled_once_and_those_of_the_watcher_stay():
     (("x", "{api_key}"), "list of processes"), (("x", "{secret}"), "{secret}"), (("{cwd}/x", "y"), "its program"), (("x", "a\0b"), "NUL"),
     (("x", *["y"] * 65), "too many"), (("sh",), "without a script"), (("/bin/bash", "-l"), "without a script"), (("sh", "-c", "{prompt}"), "its own text"),
     (("bash", "-lc", "run {list}"), "its own text"), (("C:\\Windows\\cmd.exe", "/c", "run", "{prompt}"), "its own text"),
+    (("env", "X=1", "/bin/sh", "-ec", "{prompt}"), "its own text"), (("bash", "-ce", "{threads}"), "its own text"),
     (("pwsh.exe", "-Command", "{agent_name}"), "its own text"),
 ])
 def test_what_cannot_be_started_safely_is_refused_with_the_reason(about, said):
@@ -85,6 +86,15 @@ def test_an_argument_that_lends_nothing_is_taken(arguments):
 def test_edits_that_were_accepted_unasked_are_asked_for():
     assert read_launch(profile("claude", "--permission-mode", "acceptEdits")).arguments == ("--permission-mode", "default")
     assert read_launch(profile("claude", "--permission-mode=acceptEdits")).arguments == ("--permission-mode=default",)
+
+
+def test_a_name_that_reads_as_such_an_argument_lends_nothing_either():
+    launch = read_launch(profile("x", "{agent_name}", "--name={agent_name}"))
+    assert launch.filled({"agent_name": "ann"}) == ["x", "ann", "--name=ann"]
+    for name in ("--yolo", "-y", "a --dangerously-skip-permissions"):
+        with pytest.raises(Refused) as refusal:
+            launch.filled({"agent_name": name})
+        assert refusal.value.code == "council_grants"
 
 
 def test_the_config_file_names_the_address_and_the_credential():
