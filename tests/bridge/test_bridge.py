@@ -413,3 +413,23 @@ def test_no_answer_breaks_the_bridge_and_each_is_told_with_the_requests_id(body,
     assert back.is_answer and json.loads(back.line)["id"] == "me" and back.line.count(b"\n") == 1
 
 
+
+
+WORDS = st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error", "code", "message", "requestId", "_meta", "name", "protocolVersion", "serverInfo", "capabilities", "needs_you", "events", "kind",
+                         "thread_id", VERSION_KEY, "2.0", "initialize", "notifications/cancelled", "tools/call", "me"])
+VALUES = st.recursive(st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False, allow_infinity=False, width=16) | WORDS | st.text(max_size=5),
+                      lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=6), max_leaves=14)
+
+
+@settings(max_examples=200, deadline=None)
+@given(VALUES, VALUES, st.sampled_from([200, 202, 400, 401, 500]))
+def test_whatever_json_is_said_on_either_side_each_request_is_answered_in_one_line(sent, answer, status):
+    line = bridging.read_line(json.dumps(sent).encode(), "2025-11-25")
+    assert not isinstance(line, bytes) and all(isinstance(value, str) and value.isprintable() for value in line.headers.values())
+    back = bridging.whole(line, status, "application/json", json.dumps(answer).encode())
+    streamed = bridging.streamed(line, json.dumps(answer))
+    for each in (back.line, streamed.line, bridging.failed(line, "x")):
+        assert each == b"" or each.endswith(b"\n") and each.count(b"\n") == 1 and json.loads(each) is not Ellipsis
+    if line.awaited and not line.is_batch:
+        assert back.is_answer and back.line
+    assert isinstance(bridging.pushes(answer if isinstance(answer, dict) else {}, None), list)
