@@ -427,3 +427,24 @@ def test_a_watcher_reads_what_it_is_started_with_and_both_mean_the_same_end(coun
         assert (read.wait_s, read.limit_s, read.ceiling, read.starts, read.report) == (900, 1_200, 40, made.supervisor.starts_file(made.agent), True)
         assert read.command[0] == sys.executable
     play(council, story)
+
+
+def test_a_switch_that_cannot_be_written_is_off_all_the_same_and_says_so(council, monkeypatch):
+    async def story(made: Play):
+        made.awake()
+        watcher, run = await made.watcher(1), council.forum.run
+
+        def full(actor, name, arguments):
+            if name == "set_awake":
+                raise Refused("disk_full", path="council.db")
+            return run(actor, name, arguments)
+        monkeypatch.setattr(council.forum, "run", full)
+        watcher.ends(3)
+        await made.so(lambda: made.status()["trouble"])
+        status = made.status()
+        assert status["awake"] and status["state"] == "stopped" and "something loops" in status["trouble"] and "council.db" in status["trouble"]
+        assert made.refused(awake=False) == "disk_full"
+        monkeypatch.undo()
+        assert made.awake()["state"] == "starting"
+        await made.watcher(2)
+    play(council, story)
