@@ -15,6 +15,7 @@ from rulith.net.client import HttpClient, NetFailed
 from rulith.net.proxies import is_loopback, proxy_for
 from rulith.net.server import Request, Response, serve, text_response
 from rulith.net.tls import client_context, server_context
+from rulith.net.websocket import WebSocket, accept, connect
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl program")
 
@@ -243,3 +244,28 @@ def test_a_proxy_we_do_not_speak_is_refused_without_its_credential(value: str) -
 def test_loopback_has_many_names() -> None:
     assert all(map(is_loopback, ("localhost", "LOCALHOST", "a.localhost", "127.0.0.1", "127.9.9.9", "::1")))
     assert not any(map(is_loopback, ("localhost.test", "128.0.0.1", "0.0.0.0", "::2", "")))
+
+
+@needs_openssl
+def test_a_websocket_runs_over_tls_too(certificate) -> None:
+    cert, key = certificate
+
+    async def echo(socket: WebSocket) -> None:
+        while (text := await socket.receive()) is not None:
+            socket.send(text.upper())
+
+    async def handler(request: Request) -> Response:
+        return accept(request, echo, lambda: WebSocket(is_client=False))
+
+    async def scenario() -> None:
+        server = await serve(handler, tls=server_context(cert, key))
+        client = HttpClient(environ={"RULITH_CA_FILE": cert})
+        socket = await connect(client, f"wss://localhost:{server.port}/ws")
+        for text in ("a", "x" * 60_000):
+            assert socket.send(text) and await socket.receive() == text.upper()
+        await server.close(drain_s=0.0)                         # says its end inside TLS, and the connection goes
+        assert await socket.receive() is None and socket.ended is not None and socket.ended.code == 1001
+        await socket.wait_lost()
+        await client.close()
+        assert server.connections == set()
+    run(scenario)
