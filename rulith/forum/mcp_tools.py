@@ -128,8 +128,8 @@ class CouncilTools:
 
 
 def refused(refusal: Refused) -> dict:
-    return {"content": [{"type": "text", "text": words_of(refusal)}], "isError": True,
-            "structuredContent": {"errorCode": refusal.code, "teaching": refusal.teaching}}
+    words = words_of(refusal)
+    return {"content": [{"type": "text", "text": words}], "isError": True, "structuredContent": {"errorCode": refusal.code, "text": words}}
 
 
 def _text(text: str, structured: dict | None = None) -> dict:

@@ -142,7 +142,7 @@ def test_every_failure_of_a_tool_is_a_result_that_says_why(served):
                 ("reply", {"thread_id": 1, "body": "b"}, "forbidden: ", "council_not_asked"), ("reply", {"thread_id": 1}, "invalid request: ", "council_invalid"),
                 ("list_threads", {"status": "odd"}, "invalid request: ", "council_invalid"), ("search", {"query": " "}, "invalid request: ", "council_invalid")):
             result = await agent.call(name, **arguments)
-            assert result["isError"] is True and result["content"][0]["text"].startswith(words) and result["structuredContent"]["errorCode"] == code, result
+            assert result["isError"] is True and result["content"][0]["text"].startswith(words) and result["structuredContent"] == {"errorCode": code, "text": result["content"][0]["text"]}, result
         result = await other.call("reply", thread_id=2, body="b")
         assert result["content"][0]["text"].startswith("limit reached: ") and "cap" in result["content"][0]["text"]
     served(story)
