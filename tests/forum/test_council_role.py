@@ -141,7 +141,7 @@ def test_the_first_free_port_is_taken_and_a_named_one_only_where_it_is_free(tmp_
 
 @posix
 def test_a_kill_under_load_loses_nothing_that_was_answered(tmp_path):
-    """Short form: two deaths while eight programs of the person write."""
+    """Short form: two deaths while the person writes through six programs, and two agents over MCP."""
     (tmp_path / "project").mkdir()
     answered: dict[int, str] = {}
 
@@ -156,16 +156,32 @@ def test_a_kill_under_load_loses_nothing_that_was_answered(tmp_path):
             answered[told["message_id"]] = body
             number += 1
 
+    async def write_as_agent(run: dict, key: str, thread: int, name: str) -> None:
+        number = 0
+        while True:
+            body = f"{name}-{number}"
+            asked = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "reply", "arguments": {"thread_id": thread, "body": body}}}
+            try:
+                told = (await http(run["port"], "POST", "/mcp", {"authorization": f"Bearer {key}", "accept": "application/json"}, json.dumps(asked).encode())).json()
+                answered[told["result"]["structuredContent"]["message_id"]] = body
+            except (OSError, IndexError, ValueError):
+                return
+            number += 1
+
     async def story():
-        thread = 0
+        thread, keys = 0, []
         for life in range(2):
             role, run = await started(tmp_path / "home")
             if not life:
                 await post(run, "create_project", folder=str(tmp_path / "project"))
-                thread = (await post(run, "create_thread", title="t", body="b", tag="FYI"))["thread_id"]
+                thread = (await post(run, "create_thread", title="t", body="@ann @bob", tag="FYI"))["thread_id"]
+                keys = [(await post(run, "create_agent", project_id=1, name=name, rooms=[1]))["api_key"] for name in ("ann", "bob")]
+                await post(run, "update_room", id=1, max_replies_per_agent=10_000, max_thread_messages=10_000)
+                await post(run, "update_thread", thread_id=thread, body="@ann @bob again")
             before = len(answered)
-            writers = [asyncio.ensure_future(write(run, thread, life * 100 + name)) for name in range(8)]
-            while len(answered) < before + 40:
+            writers = [asyncio.ensure_future(write(run, thread, life * 100 + name)) for name in range(6)]
+            writers += [asyncio.ensure_future(write_as_agent(run, key, thread, f"agent-{life}-{number}")) for number, key in enumerate(keys)]
+            while len(answered) < before + 40 or not any(body.startswith(f"agent-{life}") for body in answered.values()):
                 await asyncio.sleep(0.01)
             os.kill(role.pid, signal.SIGKILL)
             await asyncio.gather(*writers)
