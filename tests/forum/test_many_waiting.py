@@ -72,10 +72,10 @@ class Counting:
 
     def requests(self) -> list[bytes]:
         """What was sent since `begin` and is no ping or pong."""
-        return [bytes(sent[:80]) for sent in self.sent.values() if not _only_signs(sent)]
+        return [bytes(sent[:80]) for sent in self.sent.values() if _signs(sent) is None]
 
     def signs(self) -> int:
-        return sum(len(sent) for sent in self.sent.values()) // 6 if not self.requests() else 0
+        return sum(_signs(sent) or 0 for sent in self.sent.values())
 
     async def close(self) -> None:
         self._server.close()
@@ -84,13 +84,14 @@ class Counting:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _only_signs(data: bytes) -> bool:
-    """Whether these are whole masked pings and pongs of a WebSocket and nothing else."""
+def _signs(data: bytes) -> int | None:
+    """How many whole masked pings and pongs of a WebSocket these are; None where they are anything else."""
+    count = 0
     while data:
         if len(data) < 6 or data[0] & 0x0F not in (PING, PONG) or not data[0] & 0x80 or not data[1] & 0x80:
-            return False
-        data = data[6 + (data[1] & 0x7F):]
-    return True
+            return None
+        data, count = data[6 + (data[1] & 0x7F):], count + 1
+    return count
 
 
 class Many:
