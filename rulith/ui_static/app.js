@@ -69,6 +69,7 @@ function followTalk(s, instance, atEnd) {
 
 function draw(s) {
   const before = document.activeElement;
+  const home = before?.closest(".pane-scroll, #main");
   const instance = instanceOf(s);
   const waiting = (instance ? waitingFor(s.boards[instance.id]?.board) : 0) + screens().reduce((sum, each) => sum + (each.waiting?.(s) ?? 0), 0);
   document.title = [waiting > 0 ? `(${waiting})` : "", instance ? `${instance.name} · Rulith` : "Rulith"].filter(Boolean).join(" ");
@@ -82,6 +83,8 @@ function draw(s) {
   patch(document.getElementById("layer"), [proof(s, instance, act), dialogs(s, instance, act), screens().map((each) => each.layer?.(s, act))]);
   sheetFocus(s, before);
   act.restoreFocus();
+  // What had the focus is gone: whoever goes on by keyboard goes on where it was.
+  if (home?.isConnected && !before.isConnected && document.activeElement === document.body) home.focus();
   need();
   settle();
   for (const each of screens()) each.drawn?.(s);

@@ -56,9 +56,12 @@ export const check = (key, words, checked, change_, props = {}) => h("label", { 
 
 export const problem = (key, act) => form(key).refusal && refused(form(key).refusal, act, "Not done");
 
-/** A form that Enter or its button sends. `off`: why nothing can be sent yet. */
-export const formOf = (key, act, words, send, body, { off = false, more = null } = {}) => h("form", { key, class: "form", onsubmit: (event) => { event.preventDefault(); if (!off) send(); } },
-  body, problem(key, act), h("div", { class: "row" }, h("button", { type: "submit", class: "primary", disabled: off || Boolean(form(key).busy) }, words), more));
+/** For what opens where a button was pressed: the focus goes into it. */
+export const takesFocus = (element) => queueMicrotask(() => element.querySelector("textarea, input, select, button")?.focus());
+
+/** A form that Enter or its button sends; `off` while nothing can be sent yet. Its button is never disabled: a disabled one drops the focus. */
+export const formOf = (key, act, words, send, body, { off = false, more = null, hook = null } = {}) => h("form", { key, class: "form", hook, onsubmit: (event) => { event.preventDefault(); if (!off) send(); } },
+  body, problem(key, act), h("div", { class: "row" }, h("button", { type: "submit", class: "primary", "aria-disabled": off || form(key).busy ? "true" : false }, words), more));
 
 /** What of a row its form changed; a number stays one. */
 export const touched = (key, row) => Object.fromEntries(Object.entries(form(key)).filter(([name, value]) => name in row && String(value) !== String(row[name] ?? ""))
@@ -75,5 +78,5 @@ export const fieldsOf = (key, list, row = {}) => h("div", { class: "fields" }, l
 
 /** A step that asks once more, in words, before it is taken. */
 export const sure = (key, act, words, warning, verb, job) => (form(key).sure
-  ? h("div", { class: "box needs" }, h("p", {}, warning), problem(key, act), h("div", { class: "row" }, button(verb, job, { kind: "button" }), button("Leave it as it is", () => put(key, null))))
+  ? h("div", { class: "box needs", hook: takesFocus }, h("p", {}, warning), problem(key, act), h("div", { class: "row" }, button(verb, job, { kind: "button" }), button("Leave it as it is", () => put(key, null))))
   : button(words, () => put(key, { sure: true }), { kind: "button" }));

@@ -10,7 +10,7 @@ export const pane = (s, act, kind, title, body, { tools = null, back = "", after
 h("header", { class: "talk-head" },
   iconButton("menu", "Agents and rooms", () => act.sheet("rail"), { kind: "bare only-narrow", "aria-expanded": String(s.ui.sheet === "rail"), "aria-controls": "rail" }),
   back && h("a", { class: "back", href: back, "aria-label": "Back to the list" }, icon("back")), h("h2", { id: `pane-${kind}`, class: "grow" }, title), tools),
-h("div", { class: "pane-scroll", ...scroll }, kind === "list" ? body : h("div", { class: "measure" }, body)), after);
+h("div", { class: "pane-scroll", tabindex: -1, ...scroll }, kind === "list" ? body : h("div", { class: "measure" }, body)), after);
 
 export const page = (s, act, title, ...body) => pane(s, act, "detail", title, body);
 

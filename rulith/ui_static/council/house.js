@@ -119,7 +119,7 @@ const close = () => { document.querySelector("dialog[open]")?.close(); dialog(nu
 export function layer(s, act) {
   const { made, name, project_id, path } = s.ui.council ?? {};
   if (made) {
-    return frame("agent-key", `Key of ${name}`, act, () => act.tell("The key is shown this once: its last button closes it"), e("div.dialog-body", e("p", "This is shown once. Whoever holds it is this agent: give it to that program alone, never to a whole shell."),
+    return frame("agent-key", `Key of ${name}`, act, () => { act.tell("The key is shown this once: its last button closes it"); document.querySelector(".agent-key .primary").focus(); }, e("div.dialog-body", e("p", "This is shown once. Whoever holds it is this agent: give it to that program alone, never to a whole shell."),
       ready(act, "The key", made.api_key), ready(act, "For an MCP host", JSON.stringify(made.mcp_json, null, 2)), ready(act, "For Claude Code", made.claude_cli), ready(act, "Through the bridge", JSON.stringify(made.shim_json, null, 2))),
     e("footer.dialog-foot", button("I have kept it: close", close, { kind: "primary" })));
   }

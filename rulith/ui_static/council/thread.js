@@ -3,7 +3,7 @@
 import { e, h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { ago, moment, when } from "../lib/time.js";
-import { field, form, formOf, idOf, problem, put } from "../components/forms.js";
+import { field, form, formOf, idOf, problem, put, takesFocus } from "../components/forms.js";
 import { button, quiet } from "../components/parts.js";
 import { pane } from "../components/screen.js";
 import { known, mark, marked } from "../components/states.js";
@@ -38,7 +38,7 @@ function changeable(key, words, act, ctx, row, name, more) {
     const { body, verdict, severity } = { ...row, ...form(key) };
     return does(key, name, row.refs ? { message_id: row.id, body, verdict: verdict || null, severity: severity || null, refs: row.refs } : { thread_id: row.id, body });
   };
-  return formOf(key, act, "Save the change", save, [asking(key, words, ctx.names, { value: row.body, send: save }), more], { more: button("Leave it as it was", () => put(key, null)) });
+  return formOf(key, act, "Save the change", save, [asking(key, words, ctx.names, { value: row.body, send: save }), more], { more: button("Leave it as it was", () => put(key, null)), hook: takesFocus });
 }
 
 const chosen = (key, { tag }, row = {}) => e("div.filters", tag?.verdicts.length > 0 && field(key, "verdict", "Verdict", { options: verdicts(tag.verdicts), value: row.verdict }),
@@ -82,14 +82,15 @@ function ending(thread, act, { tag }) {
     const made = await does(key, name, { thread_id: thread.id, ...args });
     if (made) act.tell(made.record_problem ? `The record could not be written: ${made.record_problem}` : made.export_path ? `Written to ${made.export_path}` : "Done");
   };
-  if (mode === "close") return e("div.box.quiet-box", e("p", "Close it without a summary and without a record?"), problem(key, act), e("div.row", press("Close the thread", () => done("set_thread_status", { status: "WONTFIX" })), back("Keep it open")));
+  const box = (...body) => h("div", { key: mode, class: "box quiet-box", hook: takesFocus }, body);
+  if (mode === "close") return box(e("p", "Close it without a summary and without a record?"), problem(key, act), e("div.row", press("Close the thread", () => done("set_thread_status", { status: "WONTFIX" })), back("Keep it open")));
   const resolve = () => {
     const { summary = "", status = "RESOLVED", verdict } = form(key);
     return done("resolve_thread", { summary, status, ...(verdict && { verdict }) });
   };
-  return mode && e("div.box.quiet-box", formOf(key, act, "Resolve", resolve, [
+  return mode && box(formOf(key, act, "Resolve", resolve, [
     field(key, "summary", "What was decided, and why", { rows: 3, required: true }),
-    e("div.filters", field(key, "status", "It is", { options: [["RESOLVED", "resolved: the record is written"], ["WONTFIX", "not pursued: no record"], ["BLOCKED", "blocked: it stays open"]] }),
+    e("div.filters", field(key, "status", "It is", { options: [["RESOLVED", "resolved, with a record"], ["WONTFIX", "not pursued"], ["BLOCKED", "blocked, still open"]] }),
       tag?.verdicts.length > 0 && field(key, "verdict", "It came to", { options: verdicts(tag.verdicts) }))], { more: back("Not yet") }));
 }
 
@@ -122,7 +123,7 @@ function whole(thread, s, act, back) {
   ], { back, tools: [thread.export_path && button("Record", () => dialog({ project_id: thread.project_id, path: thread.export_path }), { mark: "file" }),
     over || thread.status === "BLOCKED" ? button("Reopen", () => quick(act, "set_thread_status", { thread_id: thread.id, status: "OPEN" })) : button("Close", () => put(end, { mode: "close" })),
     !over && press("Resolve", () => put(end, { mode: "resolve" }))],
-  scroll: { id: "c-thread", tabindex: -1, onscroll: ({ target: t }) => { reading.atEnd = t.scrollHeight - t.scrollTop - t.clientHeight < NEAR_END_PX; } },
+  scroll: { id: "c-thread", onscroll: ({ target: t }) => { reading.atEnd = t.scrollHeight - t.scrollTop - t.clientHeight < NEAR_END_PX; } },
   after: [count > reading.seen && button(`${plural(count - reading.seen, "new reply", "new replies")} below`, () => { reading.atEnd = true; follow(); }, { kind: "primary", class: "primary fresh" }), !over && composer(thread, act, ctx)] });
 }
 
