@@ -4,7 +4,7 @@ import { screen } from "./screens.js";
 import { change, state, watch } from "./store.js";
 
 const PLACES = { n: "now", c: "cases", b: "board", w: "worker" };
-const CHORD_MS = 1200;
+const CHORD_MS = 4000;      // slow hands, and slow machines
 let chord = 0;               // when `g` was pressed
 let awaited = "";            // the tab whose panel takes the focus once it is drawn
 

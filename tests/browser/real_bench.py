@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,18 @@ class Bench:
         return status
 
     def pid_of(self, role: str) -> int:
+        return next(iter(self.pids_of(role)))
+
+    def pids_of(self, role: str) -> list[int]:
         children = json.loads((self.home / "run" / "workbench.json").read_text())["children"]
-        return next(child["pid"] for child in children if child["role"] == role)
+        return [child["pid"] for child in children if child["role"] == role]
+
+    def wait_for_another(self, role: str, pid: int) -> None:
+        """Until the workbench has started this role again."""
+        deadline = time.monotonic() + WAIT_MS / 1000
+        while self.pids_of(role) in ([], [pid]):
+            assert time.monotonic() < deadline, f"no other {role} was started"
+            time.sleep(0.05)
 
 
 class Watched:

@@ -239,6 +239,10 @@ def test_a_phone_loses_nothing_and_scrolls_nowhere_sideways(browser, bench, sche
 def test_a_killed_gateway_is_shown_and_comes_back(browser, bench):
     with Watched(browser, bench, quiet=False) as page:
         expect(page.get_by_role("button", name=re.compile("Run the verified|Write these"))).to_be_enabled(timeout=WAIT_MS)
+        for _ in range(2):                       # each pause is longer: the third is 4 s, and no page is too late to see it
+            killed = bench.pid_of("gateway")
+            os.kill(killed, signal.SIGKILL)
+            bench.wait_for_another("gateway", killed)
         os.kill(bench.pid_of("gateway"), signal.SIGKILL)
         expect(page.get_by_text("The gateway stopped by itself")).to_be_visible()
         expect(page.get_by_text("The gateway stopped by itself")).to_have_count(0, timeout=WAIT_MS)
