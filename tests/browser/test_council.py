@@ -173,7 +173,6 @@ def test_every_screen_is_clean_and_fits(browser, story, width, scheme):
             page.goto(story.at(*place))
             expect(page.locator(".skeleton")).to_have_count(0, timeout=WAIT_MS)
             expect(page.locator(".council h2:visible").first).to_be_visible()
-            page.wait_for_function("() => document.styleSheets.length === 2")
             found = violations(page)
             if page.evaluate("document.documentElement.scrollWidth > innerWidth || [...document.querySelectorAll('.pane-scroll')].some((e) => e.scrollWidth > e.clientWidth)"):
                 found.append("wider than the page")

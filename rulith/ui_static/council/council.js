@@ -18,7 +18,10 @@ const WHAT = { thread: (s, act, id, back) => thread(s, act, Number(s.route.at[3]
 
 let run = "";                // which run of the council was read from
 
-document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("council.css", import.meta.url).href }));
+// No screen is drawn before its colours and places are here.
+await new Promise((resolve) => {
+  document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("council.css", import.meta.url).href, onload: resolve, onerror: resolve }));
+});
 
 export const rail = rooms;
 export const layer = floating;

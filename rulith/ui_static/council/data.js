@@ -8,6 +8,7 @@ import { listeners } from "../sync.js";
 
 const STILL = ["list_tags", "list_profiles", "server_info", "list_project_files", "git_status", "file_preview"];   // no event moves these
 const PRESENCE = ["list_connections", "awake_status"];
+const HOUSE = ["list_projects", "list_agents"];      // no word in a thread moves these
 let told = null;             // what waited for the person when it was last looked at
 
 const call = async (name, args) => (await post(`/council/api/${name}`, args)).result;
@@ -21,9 +22,9 @@ export const ask = (name, args = {}) => asked(name + JSON.stringify(args), async
 
 listeners.hello = () => stale(() => true);
 listeners.council = ({ events }) => {
-  const threads = new Set(events.map((event) => event.thread_id));
+  const threads = new Set(events.map((event) => event.thread_id)), house = events.some(({ kind }) => !/^(message|thread)\./.test(kind));
   stale(({ name, args }) => PRESENCE.includes(name)
-    || (events.length > 0 && !STILL.includes(name) && (name !== "get_thread" || threads.has(args.thread_id) || threads.has(null))));
+    || (events.length > 0 && !STILL.includes(name) && (house || !HOUSE.includes(name)) && (name !== "get_thread" || threads.has(args.thread_id) || threads.has(null))));
 };
 
 /** Act for a form, and read again what it may have moved. The form is forgotten once it is done. */
@@ -55,8 +56,12 @@ function announce(rows) {
   const now = new Map(rows.map((row) => [`${row.id} ${row.last_reply_at ?? row.created_at}`, row]));
   for (const [key, row] of now) {
     if (!told || told.has(key) || document.hasFocus() || !notifies()) continue;
-    const shown = new Notification(`#${row.id} needs you`, { body: `${row.title}\n#${row.room_name}`, tag: `council ${key}` });
-    shown.onclick = () => { focus(); location.hash = `#/council/needs/0/thread/${row.id}`; shown.close(); };
+    try {
+      const shown = new Notification(`#${row.id} needs you`, { body: `${row.title}\n#${row.room_name}`, tag: `council ${key}` });
+      shown.onclick = () => { focus(); location.hash = `#/council/needs/0/thread/${row.id}`; shown.close(); };
+    } catch {
+      // a browser that allows them and takes none from a page: the count still stands in the title
+    }
   }
   told = now;
 }

@@ -8,7 +8,7 @@ import { marked } from "../components/states.js";
 import { ask } from "./data.js";
 import { go, link, rooms, to, who } from "./parts.js";
 
-const NEAR_MS = 90_000;
+const NEAR_MS = 90_000, LISTED_MS = 300_000;
 const MORE = [["calibration", "Calibration"], ["looks", "Looks into files"], ["kinds", "Kinds of agents"]];
 
 export const waiting = () => ask("needs_you").value?.length ?? 0;
@@ -36,7 +36,8 @@ const connected = (row, now) => h("li", { key: row.agent_id }, e("details", e("s
     ["Holds", row.connections.map((each, index) => h("div", { key: index }, `${each.kind} `, when(each.since, now)))], ["Heard", when(row.last_seen, now)], ["", link("Settings", "agent", row.agent_id)]])));
 
 export function rail(s, act) {
-  const needs = waiting(), { value: here = [] } = ask("list_connections"), { url, state } = s.bench.council;
+  const needs = waiting(), { url, state } = s.bench.council;
+  const here = (ask("list_connections").value ?? []).filter((row) => row.connections.length > 0 || s.now - moment(row.last_seen) < LISTED_MS);
   return h("section", { class: "c-rail", "aria-labelledby": "c-rail", key: "council" },
     e("div.project", h("h2", { class: "over grow", id: "c-rail" }, "Council"), iconButton("plus", "Add a project folder", () => { act.sheet(""); go("add"); }, { title: "Add a project folder" })),
     list(entry(s, act, "Needs you", ["needs", 0], needs > 0 && e("span.count", needs, e("span.sr", " waiting"))), entry(s, act, "Search", ["search", 0])),

@@ -31,12 +31,15 @@ function pinned(item, index) {
     h("pre", { tabindex: 0, "aria-label": name }, item.kind === "diff" ? diffLines(item.content) : item.content));
 }
 
+/** Say what came of an act, and of the record that it may have written. */
+const told = (act, made) => made && act.tell(made.record_problem ? `The record could not be written: ${made.record_problem}` : made.export_path ? `Written to ${made.export_path}` : "Done");
+
 /** A text of one's own, or the form that changes it. */
 function changeable(key, words, act, ctx, row, name, more) {
   if (!form(key).open) return [prose(row.body, ctx.names), (row.is_person ?? true) && button(words, () => put(key, { open: true, body: row.body }), { kind: "inline" })];
-  const save = () => {
+  const save = async () => {
     const { body, verdict, severity } = { ...row, ...form(key) };
-    return does(key, name, row.refs ? { message_id: row.id, body, verdict: verdict || null, severity: severity || null, refs: row.refs } : { thread_id: row.id, body });
+    told(act, await does(key, name, row.refs ? { message_id: row.id, body, verdict: verdict || null, severity: severity || null, refs: row.refs } : { thread_id: row.id, body }));
   };
   return formOf(key, act, "Save the change", save, [asking(key, words, ctx.names, { value: row.body, send: save }), more], { more: button("Leave it as it was", () => put(key, null)), hook: takesFocus });
 }
@@ -78,10 +81,7 @@ const resolution = (thread, now) => thread.resolution_summary && h("section", { 
 
 function ending(thread, act, { tag }) {
   const key = `end/${thread.id}`, { mode } = form(key), back = (words) => button(words, () => put(key, null));
-  const done = async (name, args) => {
-    const made = await does(key, name, { thread_id: thread.id, ...args });
-    if (made) act.tell(made.record_problem ? `The record could not be written: ${made.record_problem}` : made.export_path ? `Written to ${made.export_path}` : "Done");
-  };
+  const done = async (name, args) => told(act, await does(key, name, { thread_id: thread.id, ...args }));
   const box = (...body) => h("div", { key: mode, class: "box quiet-box", hook: takesFocus }, body);
   if (mode === "close") return box(e("p", "Close it without a summary and without a record?"), problem(key, act), e("div.row", press("Close the thread", () => done("set_thread_status", { status: "WONTFIX" })), back("Keep it open")));
   const resolve = () => {
