@@ -101,7 +101,6 @@ async def are_gone(pids) -> None:
 
 def test_each_end_has_its_exit_status_and_its_words(tmp_path):
     async def story(council):
-        other = Scripted()
         record = ["--", sys.executable, "-c", RECORD, str(tmp_path)]
         for words, key, status, said in (
             ([], None, 2, "RIVENDELL_KEY"), (["--once", "cmd"], KEY, 2, "after `--`"), (["--nosuch"], KEY, 2, "--nosuch"), (["--", "no-such-program"], KEY, 1, "no-such-program"),
@@ -116,7 +115,7 @@ def test_each_end_has_its_exit_status_and_its_words(tmp_path):
         assert code == 3 and "1 starts in an hour" in err and len(list(tmp_path.glob("run-*.json"))) == 1
         (tmp_path / "starts").write_text("?")
         code, out, err = await end_of(await start(council, "--starts", str(tmp_path / "starts"), *record))
-        assert code == 1 and "starts" in err and not other.calls
+        assert code == 1 and "cannot be read" in err
     play(story)
 
 
