@@ -18,6 +18,8 @@ from tests.browser.real_council import RealCouncil, repository
 
 pytestmark = pytest.mark.timeout(240)
 
+WIDER = """() => [document.documentElement, ...document.querySelectorAll('.pane-scroll')].filter((each) => each.scrollWidth > each.clientWidth + 1)
+    .map((each) => `${each.className} is ${each.scrollWidth} wide, not ${each.clientWidth}`)"""
 HOSTILE = "<img src=x onerror=document.title='run'>"
 
 
@@ -174,8 +176,7 @@ def test_every_screen_is_clean_and_fits(browser, story, width, scheme):
             expect(page.locator(".skeleton")).to_have_count(0, timeout=WAIT_MS)
             expect(page.locator(".council h2:visible").first).to_be_visible()
             found = violations(page)
-            if page.evaluate("document.documentElement.scrollWidth > innerWidth || [...document.querySelectorAll('.pane-scroll')].some((e) => e.scrollWidth > e.clientWidth)"):
-                found.append("wider than the page")
+            found += page.evaluate(WIDER)
             if found:
                 wrong[name] = found
     assert wrong == {}
@@ -211,6 +212,23 @@ def test_what_others_write_stays_text_wherever_it_is_shown(browser, story):
             expect(page.locator("#page")).to_contain_text(HOSTILE)
             assert page.locator("img, script:not([src]), [onerror], iframe").count() == 0
         assert page.title() != "run"
+    story.council.does("delete_project", id=project)
+
+
+def test_the_longest_words_fit_a_phone(browser, story):
+    """Names, titles, notes and texts without a place to break."""
+    long = "W" * 79
+    project, room = story.council.project(repository(story.folder.parent / "long"), long)
+    agent = story.council.agent(f"{long[1:]}a", project, [room], system_note="N" * 2000)
+    thread = story.council.does("create_thread", room=room, title="T" * 300, body=f"{'b' * 3000}\n\n`{'c' * 500}`\n\nhttps://example.org/{'d' * 400}", tag="FYI",
+                                context=[{"kind": "note", "content": "n" * 5000}])["thread_id"]
+    story.council.says(f"{long[1:]}a", "claim_thread", thread_id=thread, note="k" * 500)
+    with Watched(browser, story.bench, width=390, height=844) as page:
+        for place in (("room", room, "thread", thread), ("room", room), ("room", room, "settings"), ("project", project), ("agent", agent), ("room", room, "new")):
+            page.goto(story.at(*place))
+            expect(page.locator(".screen")).to_be_visible(timeout=WAIT_MS)
+            expect(page.locator(".skeleton")).to_have_count(0, timeout=WAIT_MS)
+            assert page.evaluate(WIDER) == [], place
     story.council.does("delete_project", id=project)
 
 

@@ -12,7 +12,7 @@ import { plural } from "../words.js";
 import { ask, dialog, does, quick } from "./data.js";
 import { agents, asking, insert, isOver, isPerson, placeOf, press, prose, rooms, spent, tagOf, threadState, usd, who } from "./parts.js";
 
-const FOLDED_LINES = 40, SHOWN = 100, NEAR_END_PX = 60;
+const FOLDED_LINES = 40, SHOWN = 100, NEAR_END_PX = 60, TITLE_CHARS = 100;
 const SEVERITIES = ["", "CRITICAL", "HIGH", "MEDIUM", "LOW", "INFO"].map((each) => [each, each || "none"]);
 const SEVERE = { CRITICAL: "bad", HIGH: "bad", MEDIUM: "waiting" };
 const LINE = { "+": "done", "-": "bad", "@": "running" };
@@ -115,7 +115,7 @@ function whole(thread, s, act, back) {
   if (reading.id !== thread.id) reading = { id: thread.id, seen: count, atEnd: false };
   Object.assign(reading, { count, mine: thread.messages.at(-1)?.is_person });
   return pane(s, act, "detail", [e("span.quiet", `#${thread.id} `), thread.title], [
-    about(thread, ctx, s.now), ending(thread, act, ctx),
+    thread.title.length > TITLE_CHARS && e("h3", thread.title), about(thread, ctx, s.now), ending(thread, act, ctx),
     h("section", { "aria-label": "Topic" }, changeable(`topic/${thread.id}`, "Edit the topic", act, ctx, { id: thread.id, body: thread.body }, "update_thread")),
     thread.context.length > 0 && h("section", { "aria-label": "Pinned context" }, e("h3.over", "Pinned, as it was then"), thread.context.map(pinned)),
     ctx.tag && e("details", e("summary", "What this tag expects"), quiet(ctx.tag.expects)),
