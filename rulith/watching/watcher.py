@@ -43,6 +43,7 @@ class Watcher:
         self._core = core.Watch(rails, read_starts(settings.starts) if settings.starts else ())
         self._inbox: asyncio.Queue[core.Event] = asyncio.Queue()
         self._timer: asyncio.TimerHandle | None = None
+        self._awaited: core.Event | None = None        # what the timer brings; one that it brought before it was set anew is none
         self._run: asyncio.Task | None = None
         self._me = Identity(None, "")
 
@@ -99,6 +100,9 @@ class Watcher:
                     return act.status
                 await self._do(act)
             event = await self._next(hearing)
+            if isinstance(event, (core.Quiet, core.Settled)) and event is not self._awaited:
+                done = []
+                continue
             if isinstance(event, core.RunOver) and self._run is not None:
                 await self._run                        # a bug in it is loud
             done = self._core.step(event, now_s=self._clock.monotonic_s(), wall_s=self._clock.wall_s())
@@ -138,6 +142,7 @@ class Watcher:
     def _after(self, delay_s: float, event: core.Event) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._awaited = event
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._inbox.put_nowait, event)
 
     async def _command(self, threads: tuple[int, ...]) -> None:

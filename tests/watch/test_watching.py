@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 
 import pytest
 
+from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
-from rulith.watching import asking
-from tests.watch.conftest import ME, OTHER
+from rulith.watching import asking, core
+from rulith.watching.settings import WatchSettings
+from rulith.watching.watcher import Watcher
+from tests.watch.conftest import KEY, ME, OTHER, WAIT_S
 
 
 def test_the_first_poll_catches_up_and_gives_the_cursor(watched):
@@ -274,3 +278,20 @@ def test_a_stop_while_the_council_does_not_answer_ends_it(watched):
         hold.set()
         server.close()
     watched(story)
+
+
+def test_a_timer_that_was_set_anew_as_it_went_off_brings_nothing():
+    """What moved and the end of the burst before it may lie in the inbox together, on a busy machine."""
+    async def story():
+        loop, runs = asyncio.get_running_loop(), []
+        settings = WatchSettings(url="http://127.0.0.1:1/mcp", key=KEY, run_key=KEY, command=(sys.executable, "-c", ""), once=True)
+        watcher = Watcher(settings, dict(os.environ), SystemClock(), report=lambda state, **facts: runs.append(facts["threads"]) if state == "running" else None, say=print, tell=print)
+        later = loop.call_later
+        loop.call_later = lambda delay_s, call, *rest: loop.call_soon(call, *rest) if getattr(call, "__self__", None) is watcher._inbox else later(delay_s, call, *rest)
+        for thread in (1, 2):
+            watcher._inbox.put_nowait(core.Moved((thread,)))
+        hearing = loop.create_future()
+        assert await watcher._follow(asyncio.ensure_future(asyncio.wait({hearing}))) == 0
+        hearing.cancel()
+        assert runs == [[1, 2]]
+    asyncio.run(asyncio.wait_for(story(), WAIT_S))
