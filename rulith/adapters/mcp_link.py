@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Mapping
 from typing import Protocol, TypeVar
 
 from rulith.base.clock import Clock
-from rulith.net.link import within
 from rulith.wire.jsonrpc import RequestId, Response
 
 T = TypeVar("T")
@@ -51,12 +50,18 @@ class Budget:
         return self._bytes_max - self._taken
 
     async def within(self, work: Awaitable[T], most_s: float | None = None) -> T:
-        """`work`, ended when the time is over. Raises Cut."""
-        wait_s = self.left_s() if most_s is None else min(most_s, self.left_s())
+        """`work`, seen to its end when the time is over or nobody waits: it holds the link until then. Raises Cut."""
+        doing = asyncio.ensure_future(work)
+        doing.add_done_callback(lambda done: done.cancelled() or done.exception())       # heard, where its caller has left
         try:
-            return await within(wait_s, work)
-        except asyncio.TimeoutError:
-            raise Cut(f"it did not answer within {self._timeout_ms / 1000:g} s" if most_s is None else "it did not answer") from None
+            await asyncio.wait([doing], timeout=self.left_s() if most_s is None else min(most_s, self.left_s()))
+        finally:
+            if not doing.done():
+                doing.cancel()
+                await asyncio.wait([doing])
+        if doing.cancelled():
+            raise Cut(f"it did not answer within {self._timeout_ms / 1000:g} s" if most_s is None else "it did not answer")
+        return doing.result()
 
 
 class McpLink(Protocol):

@@ -193,6 +193,40 @@ def test_a_call_for_which_no_time_is_left_is_not_sent(desk):
     assert not play(story()).sent and desk.methods().count("tools/call") == 1
 
 
+@pytest.mark.parametrize("how", ["late", "taken back", "taken back as it answers"])
+def test_an_exchange_has_let_the_link_go_before_anybody_goes_on(how):
+    """The next one begins on the same link, and what the last one puts back at its end would be the next one's."""
+
+    async def story():
+        ended, seen = [], []
+        answers = asyncio.get_running_loop().create_future()
+
+        async def exchange():
+            try:
+                await answers
+            finally:
+                ended.append(how)
+
+        async def caller():
+            try:
+                await Budget(ManualClock(), 60_000, 2**20).within(exchange(), 0.0 if how == "late" else None)
+            finally:
+                seen.extend(ended)
+
+        waiting = asyncio.ensure_future(caller())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        if how != "late":
+            if "answers" in how:
+                answers.set_result(None)
+            waiting.cancel()
+        with pytest.raises(Cut if how == "late" else asyncio.CancelledError):
+            await waiting
+        assert seen == [how]
+
+    play(story())
+
+
 def test_noise_on_stdout_is_passed_over_and_shown_when_something_goes_wrong(desk):
     async def story():
         async with closing(desk):
