@@ -107,7 +107,7 @@ class Brood:
             return
         deadline = asyncio.get_running_loop().time() + ENDING_S
         stopped: set[tuple[int, str]] = set()
-        while self._stop_children() | bool(left := self._left()):      # both are asked, each time
+        while await _nothing_starts(deadline) and self._stop_children() | bool(left := self._left()):      # both are asked, each time
             fresh = [row for row in left if row not in stopped]
             for pid, ticks in fresh:
                 _stop(pid, ticks)
@@ -147,8 +147,18 @@ class Brood:
         if self._known is None:
             return []
         others = _ours - {self._pid}
+        rows = below(os.getpid())                      # first: what another of ours forks meanwhile is not among them
         spared = {row for pid in others for row in below(pid)}
-        return [row for row in below(os.getpid()) if row not in self._known and row not in spared and row[0] not in others]
+        return [row for row in rows if row not in self._known and row not in spared and row[0] not in others]
+
+
+async def _nothing_starts(deadline: float) -> bool:
+    """Wait until each process that is being started has its number here, so that none is taken for an orphan; False once it is too late."""
+    while _starting:
+        if asyncio.get_running_loop().time() > deadline:
+            return False
+        await asyncio.sleep(LOOK_S)
+    return True
 
 
 def _is_zombie(pid: int) -> bool:

@@ -238,3 +238,17 @@ def test_what_this_process_started_otherwise_is_left_alone(tmp_path: Path) -> No
             before.kill()
             await before.wait()
     run(scenario)
+
+
+@linux
+def test_commands_beside_each_other_each_end_their_own_processes_and_no_other(tmp_path: Path) -> None:
+    """Past bug: what ended one command stopped or killed a process that another one had just started."""
+    forks = "for i in 1 2 3 4 5 6; do /bin/true; done; sh -c 'sh -c \"/bin/true; echo done\"'"
+
+    async def scenario() -> None:
+        async def line() -> None:
+            for _ in range(4):
+                found = await run_command(["/bin/sh", "-c", forks], timeout_s=60, ends_orphans=True)
+                assert (found.status, found.stdout, found.timed_out) == (0, b"done\n", False)
+        await asyncio.gather(*(line() for _ in range(6)))
+    run(scenario)
