@@ -38,6 +38,7 @@ class Counting:
         self.sent: dict[int, bytearray] = {}              # connection -> what its client sent since `begin`
         self.heard_bytes = 0
         self._tasks: set[asyncio.Task] = set()
+        self._writers: list[asyncio.StreamWriter] = []
 
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -54,6 +55,7 @@ class Counting:
         number, self.opened = len(self.sent), self.opened + 1
         sent = self.sent[number] = bytearray()
         there, back = await asyncio.open_connection("127.0.0.1", self.target)
+        self._writers += [writer, back]
 
         async def pass_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter, note) -> None:
             try:
@@ -79,8 +81,8 @@ class Counting:
 
     async def close(self) -> None:
         self._server.close()
-        for task in self._tasks:
-            task.cancel()
+        for writer in self._writers:
+            writer.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
@@ -106,6 +108,7 @@ class Many:
         self.runs: Counter = Counter()                       # of each watcher
         self.states: dict[int, str] = {}
         self.role: RoleProcess = None  # type: ignore[assignment]
+        self.proxy: Counting = None  # type: ignore[assignment]
 
     async def begin(self) -> None:
         (self.folder / "project").mkdir()
@@ -123,7 +126,8 @@ class Many:
     async def end(self) -> None:
         await self.let_go()
         await self.client.close()
-        await self.proxy.close()
+        if self.proxy is not None:
+            await self.proxy.close()
         await self.role.stop()
 
     async def does(self, name: str, /, **arguments):
