@@ -120,11 +120,19 @@ RETRY_MS = 250                   # the pause we ask of a client whose stream was
 LOCAL_WAIT_S_MAX = 25.0
 OPERATIONS_LISTED_MAX = 50
 CASES_LISTED_MAX = 200           # newest first; QueryBoard and the ledger hold the rest
+CASE_PAGE_ROWS_MAX = 200
+FACT_PAGE_ROWS_MAX = 1_000
+MOMENTS_LISTED_MAX = 200         # of one Case, the newest
+MOMENT_ROWS_MAX = 50_000         # of an Agent's ledger that are folded again for a moment; some seconds beside the loop
+MOMENT_FACTS_MAX = 20_000        # of one Case at one moment
 
 # The workbench
 FEED_ROWS_MAX = 2_000            # a day of activity; a page that slept longer reads everything again
 FEED_ROWS_KEPT = 1_500           # what stays when it is trimmed, so that trimming is rare
 FEED_SIGN_OF_LIFE_S = 10.0       # the page calls 30 s of silence a loss
+PROFILES_MAX = 64                # as many as a gateway has Agents
+MODELS_LISTED_MAX = 200          # names of a service's models on the page
+MODEL_TEST_BYTES_MAX = 1_000_000
 RUNS_KEPT = 20                   # finished runs shown per Agent; their Cases stay in the ledger
 RUN_STEPS_MAX = 200
 RUN_SAID_CHARS_MAX = 8_000       # of a model's words on the page

@@ -23,6 +23,7 @@ from rulith.board.state import Case
 from rulith.board.views import case_about, case_title
 from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
 from rulith.gateway.calls import ToolCalls
+from rulith.gateway.case_reads import CaseReads
 from rulith.gateway.copies import back_up
 from rulith.gateway.inspection import check_ledger, show_capability, show_constitution
 from rulith.gateway.mcp import bearer, is_foreign_host, is_foreign_page
@@ -33,7 +34,7 @@ PREFIX, BACKUP = "/local/", "backup"
 GATHER_S = 0.02
 TOLD = ("ordinal", "tool", "label", "at", "summary", "reason", "action", "argsText")     # of a call, by a receipt
 STATUSES = {"device_grant_required": 401, "unknown_agent": 404, "unknown_case": 404, "not_found": 404, "no_receipt": 404,
-            "unknown_decision": 404, "unknown_connection": 404,
+            "unknown_decision": 404, "unknown_connection": 404, "unknown_moment": 404,
             "capability_not_installed": 404, "constitution_not_installed": 404}
 
 
@@ -48,8 +49,8 @@ class LocalApi:
         self._case_rows: dict[str, tuple[Case, dict]] = {}     # as last listed
         self._routes = {"state": self._state, "wait": self._wait, "case": self.case, "proof": self.proof,
                         "why-not": self.why_not, "receipt": self.receipt, "capability": self._capability,
-                        "constitution": self._constitution,
-                        "ledger": self._ledger, BACKUP: self._backup}
+                        "constitution": self._constitution, "tools": self._tools,
+                        "ledger": self._ledger, BACKUP: self._backup, **CaseReads(authority, self._agent).routes}
 
     def head_check(self, request: Request) -> Response | None:
         """401 without the device grant; an Agent's token or a Connection key is none."""
@@ -128,6 +129,14 @@ class LocalApi:
                 "line": self._line.line(connection_id), "tools": tools,
                 "sources": [{"name": each.name, "type": each.type, "access": each.access}
                             for each in registry.sources_of(connection_id)]}
+
+    async def _tools(self, query: dict[str, str]) -> dict:
+        """The Tools of an Agent's Connections as they are locked and as they are offered now, whole."""
+        agent_id, registry = self._agent(query)[0], self.authority.registry
+        found = [each for each in registry.connections.values() if each["agentId"] == agent_id]
+        return {"connections": [{"id": each["id"], "offered": list(self._line.advertised(each["id"])),
+                                 "locked": [{"id": lock.tool_id, "digest": lock.digest, "descriptor": lock.descriptor} for lock in registry.locks_of(each["id"])]}
+                                for each in found]}
 
     def operations(self, agent_id: str | None = None, case_id: str | None = None) -> list[dict]:
         """Operation rows, newest first; of one Agent or one Case where named."""

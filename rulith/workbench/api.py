@@ -42,7 +42,9 @@ ICON = "/favicon.ico"
 ACTIVITY_ROWS = 300
 TASK_OPTIONS = ("sessionKey", "caseId", "caseType", "businessKey", "historyModelDestination", "attachments")
 # What of the gateway's reads the page may ask, and with which query members.
-READS = {"case": ("case",), "proof": ("id", "atom"), "why-not": ("atom",), "receipt": ("case",)}
+READS = {"case": ("case",), "proof": ("id", "atom"), "why-not": ("atom",), "receipt": ("case",),
+         "cases": ("text", "from", "limit"), "facts": ("case", "text", "tier", "from", "limit"), "moments": ("case",), "between": ("case", "from", "to")}
+LOOK_BACK_S = 60.0               # a moment is folded from the ledger's first row on
 
 Route = Callable[[Request, Instance], Awaitable[object]]
 
@@ -167,7 +169,8 @@ class Api:
         """What the gateway says, with nothing added: a receipt is signed as it stands."""
         name = request.path.rpartition("/")[2]
         query = {key: request.query[key] for key in READS[name] if key in request.query}
-        return json_response(200, await self.bench.link.get(name, {"agent": instance.profile.agent_id, **query}), NO_STORE)
+        patience = {"timeout_s": LOOK_BACK_S} if name == "between" else {}
+        return json_response(200, await self.bench.link.get(name, {"agent": instance.profile.agent_id, **query}, **patience), NO_STORE)
 
     async def _demo(self, request: Request, instance: Instance) -> object:
         return {"input": calculation.look(instance.profile.workspace), "runs": [run.row() for run in instance.runs]}

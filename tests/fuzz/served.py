@@ -472,12 +472,12 @@ class Console(Served):
     name = "console"
     ROUTES = sorted(CONSOLE_ROUTES)
     COSTLY = ("setup", "sign-in", "accept", "passphrase")          # a scrypt hash each: one of fifty
-    LOCAL = ("state", "case", "proof", "proof", "why-not", "why-not", "receipt", "capability", "constitution", "ledger")
+    LOCAL = ("state", "case", "proof", "proof", "why-not", "why-not", "receipt", "capability", "constitution", "ledger", "cases", "facts", "facts", "moments", "between")
     VALUES = {"agentId": "$agent0", "caseId": "$case0", "case": "$case0", "agent": "$agent0", "id": "$agent0", "connectionId": "$connection0", "name": "verified-calculation-local", "reason": "because", "ordinal": 1,
               "verdict": "approve", "outcome": "did_not", "argumentDigest": "sha256:" + "a" * 64, "digest": "a" * 64, "replaces": "", "disposition": "cancelled", "hold": "hold_1", "role": "viewer", "toolId": PREFIX + "read_input@1",
               "waived": True, "type": "file", "access": "/x", "tier": "attested", "attests": [PREFIX + "input"], "profile": {"capabilities": ["rulith.verified_calculation"], "tiers": ["attested"]}, "text": "{}", "code": "ABCD-EFGH"}
     QUERIES = {"agent": "$agent0", "case": "$case0", "caseId": "$case0", "ordinal": "1", "show": "live", "text": "calc", "limit": "5", "before": "", "name": "verified-calculation-local", "chain": "gateway", "row": "1",
-               "predicate": "note", "args": '{"n":1}', "atom": '{"predicate":"note","args":{"n":1}}', "as": "agent", "id": "$node0", "after": "0", "code": "ABCD-EFGH", "kind": "registry"}
+               "predicate": "note", "args": '{"n":1}', "atom": '{"predicate":"note","args":{"n":1}}', "as": "agent", "id": "$node0", "after": "0", "code": "ABCD-EFGH", "kind": "registry", "from": "1", "to": "5", "tier": "attested"}
 
     async def begin(self) -> None:
         await self.world.initialize()

@@ -6,6 +6,10 @@ CODES: dict[str, tuple[str, str]] = {
         "The ledger does not take commits at the moment ({cause}); nothing was changed.",
         "Free space or repair the disk under the home, then try again; a write is accepted once a probe commit works.",
     ),
+    # a Case as it stood
+    "unknown_moment": ("Row {seq} of the ledger did not move Case {case}.", "Take a row that the Case's own list of moments names."),
+    "moment_too_far": ("That moment is row {rows} of this Agent's ledger; at most {most} rows are folded again for a look back.",
+                       "Read the Case's Terminal Receipt, or the ledger in the Console; both tell of every moment."),
     # access for programs elsewhere
     "access_unknown": ("Nobody asks for access under this code, or it was answered or is too old.", "Have the program ask again, and answer within ten minutes."),
     # the front
