@@ -30,7 +30,7 @@ def browse(play, story, **options) -> None:
             finally:
                 await opened.close()
 
-    play(run, pollHoldMs=100)
+    play(run, pollHoldMs=100, holdMs=60_000)      # a browser takes its time to start
 
 
 async def open_console(world, page, fragment: str = "") -> None:

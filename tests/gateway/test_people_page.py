@@ -42,7 +42,7 @@ def browse(play, story) -> None:
             finally:
                 await opened.close()
 
-    play(run, pollHoldMs=100, holdMs=500)
+    play(run, pollHoldMs=100, holdMs=20_000)
 
 
 async def first_owner(world, page) -> None:
