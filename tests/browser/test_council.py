@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 import urllib.error
 
 import pytest
@@ -65,7 +66,10 @@ def story(tmp_path_factory):
 def test_a_first_council_begins_with_a_folder_and_a_key_that_is_shown_once(browser, bench, tmp_path):
     """Once: a key is nowhere on the page, in its store or in its address after its dialog is closed."""
     repository(tmp_path / "shop")
-    with Watched(browser, bench, quiet=False, permissions=["clipboard-read", "clipboard-write"]) as page:
+    watched = Watched(browser, bench, quiet=False, permissions=["clipboard-read", "clipboard-write"])
+    with watched as page:
+        expect(page.locator("[data-agent]")).to_have_count(1, timeout=WAIT_MS)
+        assert not any("/ui/council/" in url or "/council/api/" in url for url in watched.asked)
         page.get_by_role("navigation", name="Agents").get_by_role("link", name="Council").click()
         expect(page.get_by_role("heading", name="Add a project folder")).to_be_visible(timeout=WAIT_MS)
         page.get_by_label("Folder", exact=True).fill(str(tmp_path / "nowhere"))
@@ -236,6 +240,7 @@ def test_settings_change_what_they_say_and_ask_for_a_name_before_they_lose_it(br
     folder = repository(story.folder.parent / "garden")
     project, room = story.council.project(folder, "Garden")
     story.council.agent("fern", project, [])
+    story.council.does("upsert_profile", key="python", label="Python", launch_cmd=sys.executable, launch_args=["-m", "this"])
     with Watched(browser, story.bench, quiet=False) as page:
         page.goto(story.at("room", room, "settings"))
         page.get_by_role("button", name="Pause the room").click(timeout=WAIT_MS)
@@ -259,6 +264,14 @@ def test_settings_change_what_they_say_and_ask_for_a_name_before_they_lose_it(br
         page.get_by_role("button", name="Keep awake").click()
         expect(page.locator(".box.needs")).to_contain_text("up to 40 times an hour, each up to 20 minutes")
         page.get_by_role("button", name="Leave it as it is").click()
+        page.get_by_label("Kind").select_option(label="Python")
+        page.get_by_role("button", name="Save the agent").click()
+        page.get_by_role("button", name="Keep awake").click()
+        expect(page.locator(".box.needs")).to_contain_text(f"The council will start {sys.executable} by itself")
+        page.get_by_role("button", name="Keep it awake").click()
+        expect(page.get_by_role("region", name="Keep awake")).to_contain_text("awake, waiting", timeout=WAIT_MS)
+        page.get_by_role("button", name="Let it sleep").click()
+        expect(page.get_by_role("region", name="Keep awake")).to_contain_text("asleep")
         page.get_by_role("button", name="New key").click()
         page.get_by_role("button", name="Make a new key").click()
         page.get_by_role("button", name="I have kept it: close").click()
