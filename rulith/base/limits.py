@@ -161,6 +161,7 @@ COUNCIL_REFUSED_LOOKS_KEPT = 2_000
 COUNCIL_LOOKS_WAITING_MAX = 32   # behind them, and behind one agent's own
 COUNCIL_BODY_BYTES_MAX = 4 * 2**20  # one act of the council: a thread with what it pins
 COUNCIL_HOLDS_MAX = 64           # polls, streams and sockets that one agent holds open
+COUNCIL_AWAKE_MAX = 32           # agents with a watcher, a process each
 COUNCIL_BATCH_MAX = 64           # messages in one array
 COUNCIL_SOCKET_IDS_MAX = 1_000   # threads in one frame of the wake socket; the others wait on
 COUNCIL_SOCKET_KEY_S = 3_600.0   # how long an open socket goes without a look at its key: far less than one lasts unused

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rulith.base.clock import Clock
 from rulith.base.errors import Refused
-from rulith.base.limits import LOG_BYTES_MAX
+from rulith.base.limits import COUNCIL_AWAKE_MAX, LOG_BYTES_MAX
 from rulith.council.awake import AGAIN_S, CEILING, RUN_LIMIT_S, Launch, in_last_hour, read_launch
 from rulith.council.shapes import PERSON, PERSON_ROLE, Actor
 from rulith.disk.atomic import make_folder, read_json, write_json
@@ -119,7 +119,7 @@ class Supervisor:
 
     def set_agent_awake(self, actor: Actor, arguments: Mapping) -> dict:
         """Switch it; the agent's row of `awake_status`. Raises Refused: council_person, council_revoked, council_launch, council_grants, council_no_program,
-        council_folder_unreadable."""
+        council_folder_unreadable, council_awake_cap."""
         _only_person(actor)
         only(arguments, "id", "awake")
         row, awake = self.forum.agent(given(arguments, "id")), flag(arguments, "awake", True)
@@ -129,7 +129,10 @@ class Supervisor:
             if row["revoked_at"]:
                 raise Refused("council_revoked")
             self.programs.find(self.launch_of(row).command, self.place_of(row))
-            if row["id"] not in self._kept:          # a new permission begins a new count
+            if row["id"] not in self._kept:
+                if len(self._kept) >= COUNCIL_AWAKE_MAX:
+                    raise Refused("council_awake_cap", count=len(self._kept))
+                # A new permission begins a new count.
                 _remove(self.starts_file(row["id"]))
         self.troubles.pop(row["id"], None)
         self.forum.run(actor, "set_awake", {"id": row["id"], "awake": awake})

@@ -167,7 +167,7 @@ def test_what_waits_says_nothing(council):
         assert refusal.value.code == "council_watcher"
 
 
-def test_what_cannot_be_kept_awake_is_refused_and_the_status_says_why(council, tmp_path):
+def test_what_cannot_be_kept_awake_is_refused_and_the_status_says_why(council, tmp_path, monkeypatch):
     async def story(made: Play):
         person = council.act("agents_of")[0]["id"]
         assert made.refused(id=person) == "council_person" and made.refused(id=999) == "council_not_found" and made.refused(awake="on") == "council_invalid"
@@ -185,6 +185,9 @@ def test_what_cannot_be_kept_awake_is_refused_and_the_status_says_why(council, t
             council.does(council.agent("eve"), "set_agent_awake", id=made.agent, awake=True)
         assert refusal.value.code == "council_not_found" and not made.started
         council.act("set_agent_revoked", id=made.agent, revoked=False)
+        monkeypatch.setattr("rulith.forum.supervisor.COUNCIL_AWAKE_MAX", 0)
+        assert made.refused() == "council_awake_cap"
+        monkeypatch.undo()
         council.folder.rename(tmp_path / "elsewhere")
         assert made.refused() == "council_folder_unreadable"
         (tmp_path / "elsewhere").rename(council.folder)

@@ -18,6 +18,7 @@ CODES = {
     "council_folder_taken": ("The folder {path} belongs to the project {project}.", "Open that project, or choose another folder."),
     "council_revoked": ("This agent was revoked.", "Stop; nothing more will come."),
     "council_person": ("The person is no agent.", "Choose an agent."),
+    "council_awake_cap": ("{count} agents are kept awake, and more are not.", "Let another one sleep first."),
     "council_watcher": ("This credential waits for work and does none.", "A run of the agent's program has a credential of its own."),
     "council_launch": ("The launch profile {profile} starts nothing: {problem}.", "Correct the profile, choose another for the agent, or run `rulith watch` by hand."),
     "council_grants": ("The launch profile {profile} hands out more than reading with {argument!r}.",
