@@ -40,12 +40,12 @@ _GRANTS = ("dangerously", "allowdangerously", "allowall", "trust", "yolo", "full
 _GRANTS_WHOLE = frozenset(("y", "yes", "f", "force"))
 _VALUES = {                              # flag -> the values that lend nothing
     "permissionmode": frozenset(("default", "plan")), "approvalmode": frozenset(("default", "plan")),
-    "askforapproval": frozenset(("untrusted", "on-request", "on-failure")), "a": frozenset(("untrusted", "on-request", "on-failure")),
+    "askforapproval": frozenset(("untrusted", "on-request", "on-failure")),
 }
 _WRITABLE = frozenset(("workspace-write", "danger-full-access"))
 _TOOLS = frozenset(("allowedtools", "tools", "allowtool"))
-_READS = frozenset(("Read", "Glob", "Grep", "LS"))
-_COUNCIL_TOOLS = "mcp__rivendell"
+_READS = frozenset(("Read", "Glob", "Grep", "LS", "rivendell"))
+_COUNCIL_TOOLS = ("mcp__rivendell", "rivendell(")
 _CONFIG = frozenset(("c", "config"))
 _CONFIG_GRANTS = ("sandbox", "approval", "permission", "profile", "trust")
 
@@ -138,8 +138,8 @@ def _grants(flag: str, values: Sequence[str]) -> bool:
     first = values[0] if values else ""
     if flag in _VALUES:
         return first not in _VALUES[flag]
-    if flag in ("s", "sandbox", "sandboxmode"):
-        return first in _WRITABLE
+    if flag in ("s", "sandbox", "sandboxmode", "a"):
+        return first in _WRITABLE or (flag == "a" and first == "never")
     if flag in _TOOLS:
         return not all(each.startswith(_COUNCIL_TOOLS) or each in _READS for value in values for each in value.split(",") if each)
     return flag in _CONFIG and any(word in first.lower() for word in _CONFIG_GRANTS)

@@ -78,6 +78,7 @@ def test_an_argument_that_lends_writing_or_skips_questions_is_refused(arguments)
 @pytest.mark.parametrize("arguments", [
     ("--permission-mode", "default"), ("--permission-mode", "plan"), ("--allowed-tools", "mcp__rivendell"), ("--allowed-tools", "Read,Grep", "mcp__rivendell__reply"),
     ("--sandbox", "read-only"), ("--sandbox",), ("--skip-git-repo-check",), ("--output-format", "json"), ("-c", "model=o3"), ("--model", "opus"), ("--approve-mcps",),
+    ("-a", "-p", "{prompt}"), ("-a", "on-request"), ("--allow-tool", "rivendell"), ("--disallowed-tools", "Bash"),
 ])
 def test_an_argument_that_lends_nothing_is_taken(arguments):
     assert granting(arguments) == [] and read_launch(profile("claude", *arguments)).arguments == arguments
