@@ -29,7 +29,8 @@ from rulith.commands.doctor_council import look_at_council
 from rulith.commands.doctor_repair import leftovers, take_away
 from rulith.disk.home import Home, find_home
 from rulith.disk.locks import holder_of
-from rulith.disk.profiles import Profile, agent_secrets, device_secrets, list_profiles, role_env, worker_secrets
+from rulith.disk.model_settings import agent_credentials, agent_env
+from rulith.disk.profiles import Profile, agent_secrets, device_secrets, list_profiles, worker_secrets
 from rulith.disk.runfile import read_live
 from rulith.disk.vault import Vault
 from rulith.gateway.first_start import HAS_NO_ROWS, SIGNING_KEY, check_ledger_file, check_unused, gateway_secrets
@@ -255,11 +256,11 @@ def _profiles(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _profile(profile: Profile, environ: Mapping[str, str]) -> Finding:
-    env = role_env(profile, "agent")
+    env = agent_env(profile)
     url = environ.get("RULITH_MODEL_URL") or env.get("RULITH_MODEL_URL", "")
     if not url:
         return Finding("profile", OK, f"{profile.name}: no model is configured, so its Agent works by rule alone; workspace {profile.workspace}")
-    has_key = bool(environ.get("RULITH_MODEL_KEY") or agent_secrets(profile).load().get("RULITH_MODEL_KEY"))
+    has_key = bool(environ.get("RULITH_MODEL_KEY") or agent_credentials(profile).get("RULITH_MODEL_KEY"))
     name = environ.get("RULITH_MODEL") or env.get("RULITH_MODEL") or ""
     host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
     is_here = host.rpartition(":")[0] in LOOPBACK or host in LOOPBACK

@@ -30,7 +30,8 @@ from rulith.base.ids import mint
 from rulith.base.limits import CHUNK_BYTES, KEPT_BYTES_MAX, MATERIAL_BYTES_MAX, MATERIAL_NAME_CHARS_MAX, MATERIALS_MAX
 from rulith.base.paths import problem_of_name
 from rulith.disk.atomic import make_folder, read_bounded, sync_folder, write_json, write_refusal, write_whole
-from rulith.disk.profiles import Profile, role_env
+from rulith.disk.model_settings import model_of
+from rulith.disk.profiles import Profile
 
 VERSION = "rulith-materials/3"
 CUSTODY_ID = re.compile(r"(?:mat|res)_[a-f0-9]{32}", re.ASCII)
@@ -343,4 +344,4 @@ def worker_materials(profile: Profile) -> dict[str, str]:
 
 def model_destination(profile: Profile) -> str:
     """Where the profile's model is, or "" where it has none."""
-    return role_env(profile, "agent").get("RULITH_MODEL_URL", "")
+    return model_of(profile).get("url", "")

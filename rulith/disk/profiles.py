@@ -17,6 +17,7 @@ from pathlib import Path
 from rulith.base.clock import Clock, SystemClock, stamp
 from rulith.base.errors import Refused
 from rulith.base.ids import mint
+from rulith.base.limits import PROFILES_MAX
 from rulith.disk.atomic import make_folder, read_json, write_json
 from rulith.disk.home import Home
 from rulith.disk.locks import REGISTRY_WAIT_S, take_lock
@@ -25,6 +26,7 @@ from rulith.disk.vault import Vault
 FORMAT = "rulith-local-manager/1"
 MODES = ("local_agent", "existing_client")
 ROLES = ("agent", "worker")
+DEFAULTS = "model-defaults.json"
 NAME = re.compile(r"[^\W_][\w .-]{0,63}", re.UNICODE)
 
 
@@ -42,6 +44,13 @@ class Profile:
     workspace: Path
     serve_port: int | None
     created_at: str
+    model_source: str = ""           # default, custom, or "": whichever its settings say
+    defaults_file: Path | None = None    # the home's model for every profile that has none of its own
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether it speaks for an Agent and has a line to its gateway."""
+        return bool(self.agent_id and self.connection_id)
 
     @property
     def settings_path(self) -> Path:
@@ -65,6 +74,7 @@ def _row_of(profile: Profile) -> dict[str, object]:
         "id": profile.id, "name": profile.name, "mode": profile.mode, "directory": str(profile.directory),
         "agentId": profile.agent_id, "agentName": profile.agent_name, "connectionId": profile.connection_id,
         "workspace": str(profile.workspace), "servePort": profile.serve_port, "createdAt": profile.created_at,
+        **({"modelSource": profile.model_source} if profile.model_source else {}),
     }
 
 
@@ -103,7 +113,7 @@ def _read_registry(home: Home) -> dict[str, object]:
     return value
 
 
-def _profile_of(row: dict[str, object]) -> Profile:
+def _profile_of(home: Home, row: dict[str, object]) -> Profile:
     def text(key: str) -> str:
         value = row.get(key)
         return value if isinstance(value, str) else ""
@@ -115,13 +125,13 @@ def _profile_of(row: dict[str, object]) -> Profile:
         agent_name=text("agentName"), connection_id=text("connectionId"),
         workspace=Path(text("workspace")) if text("workspace") else directory / "workspace",
         serve_port=port if isinstance(port, int) and not isinstance(port, bool) else None,
-        created_at=text("createdAt"),
+        created_at=text("createdAt"), model_source=text("modelSource"), defaults_file=home.workbench / DEFAULTS,
     )
 
 
 def list_profiles(home: Home) -> list[Profile]:
     """All profiles, in the order they were made. Raises Refused profiles_unreadable."""
-    return [_profile_of(row) for row in _read_registry(home)["instances"]]
+    return [_profile_of(home, row) for row in _read_registry(home)["instances"]]
 
 
 def find_profile(home: Home, name: str | None = None) -> Profile:
@@ -149,19 +159,20 @@ def create_profile(home: Home, name: str, workspace: Path | None = None, *, agen
     Raises Refused: profile_name, profile_exists, profiles_unreadable, lock_held, write_failed.
     """
     assert mode in MODES, mode
-    if not NAME.fullmatch(name):
-        raise Refused("profile_name", name=name[:80], problem="it is empty, too long, or holds other characters")
+    check_name(name)
     clock = clock or SystemClock()
     profile_id = mint("inst-", 12)
     directory = home.instances / profile_id
     profile = Profile(profile_id, name, mode, directory, agent_id, agent_name, connection_id,
                       workspace if workspace is not None else directory / "workspace",
-                      serve_port, stamp(clock.wall_s()))
+                      serve_port, stamp(clock.wall_s()), defaults_file=home.workbench / DEFAULTS)
     make_folder(home.workbench)
     with take_lock(home.workbench / "registry.lock", "registry", wait_s=REGISTRY_WAIT_S):
         registry = _read_registry(home)
-        if any(row["name"].casefold() == name.casefold() for row in registry["instances"]):
-            raise Refused("profile_exists", name=name)
+        _check_free(registry, name)
+        _check_one_profile(registry, profile_id, agent_id)
+        if len(registry["instances"]) >= PROFILES_MAX:
+            raise Refused("resource_limit", what="the number of profiles", value=PROFILES_MAX + 1, limit=PROFILES_MAX)
         make_folder(directory)
         make_folder(profile.workspace)
         registry["instances"].append(_row_of(profile))
@@ -169,15 +180,40 @@ def create_profile(home: Home, name: str, workspace: Path | None = None, *, agen
     return profile
 
 
+def check_name(name: object) -> None:
+    """Raises Refused profile_name."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise Refused("profile_name", name=str(name)[:80], problem="it is empty, too long, or holds other characters")
+
+
+def _check_free(registry: dict, name: str, but: str = "") -> None:
+    if any(row["name"].casefold() == name.casefold() for row in registry["instances"] if row["id"] != but):
+        raise Refused("profile_exists", name=name)
+
+
+def _check_one_profile(registry: dict, profile_id: str, agent_id: object) -> None:
+    """An Agent has one profile of a home at most: two would share its history and its line."""
+    for row in registry["instances"]:
+        if agent_id and row["id"] != profile_id and row.get("agentId") == agent_id:
+            raise Refused("profile_agent_taken", name=row["name"])
+
+
 def update_profile(home: Home, profile_id: str, **changes: object) -> Profile:
-    """Change some of a row's fields (the registry's own names, e.g. agentId=...); unknown ones in it are kept."""
+    """Change some of a row's fields (the registry's own names, e.g. agentId=...); unknown ones in it are kept.
+
+    Raises Refused: profile_gone, profile_name, profile_exists, profile_agent_taken, profiles_unreadable, lock_held, write_failed.
+    """
+    if "name" in changes:
+        check_name(changes["name"])
     with take_lock(home.workbench / "registry.lock", "registry", wait_s=REGISTRY_WAIT_S):
         registry = _read_registry(home)
         for row in registry["instances"]:
             if row["id"] == profile_id:
+                _check_free(registry, str(changes.get("name", row["name"])), but=profile_id)
+                _check_one_profile(registry, profile_id, changes.get("agentId"))
                 row.update(changes)
                 write_json(home.registry, registry)
-                return _profile_of(row)
+                return _profile_of(home, row)
     raise Refused("profile_gone", id=profile_id)
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from rulith.base.errors import Refused
 from rulith.disk.home import Home
 from rulith.disk.materials import worker_materials
-from rulith.disk.profiles import Profile, agent_secrets, role_env, worker_secrets
+from rulith.disk.mcp_services import worker_services
+from rulith.disk.model_settings import agent_credentials, agent_env
+from rulith.disk.profiles import Profile, role_env, worker_secrets
 from rulith.procs.roles import Event, RoleProcess
 
 Listener = Callable[[Event], None]
@@ -37,8 +39,8 @@ def agent_settings(home: Home, profile: Profile, gateway_url: str) -> dict[str, 
         "RULITH_HOME": str(home.path),
         "RULITH_URL": gateway_url,
         "RULITH_AGENT_LOCK": str(profile.agent_lock),
-        **role_env(profile, "agent"),
-        **{name: str(value) for name, value in agent_secrets(profile).load().items()},
+        **agent_env(profile),
+        **agent_credentials(profile),
     }
 
 

@@ -18,7 +18,8 @@ from rulith.base.errors import Refused
 from rulith.disk.archive import kept_archive
 from rulith.disk.home import Home
 from rulith.disk.locks import HeldLock, take_lock
-from rulith.disk.profiles import Profile, agent_secrets, find_profile, list_profiles, role_env, worker_secrets
+from rulith.disk.model_settings import agent_credentials, agent_env
+from rulith.disk.profiles import Profile, agent_secrets, find_profile, list_profiles, worker_secrets
 from rulith.local.gateway import LocalGateway, find_or_start_gateway
 from rulith.local.roles import KeptWorker, line_is_free
 from rulith.net.client import HttpClient
@@ -43,7 +44,7 @@ def take_agent_lock(path: Path | str) -> HeldLock:
 
 def agent_environment(profile: Profile, environ: Mapping[str, str], url: str) -> dict[str, str]:
     """The Agent's settings: the profile's, then what this environment says differently, then the gateway found."""
-    secrets = agent_secrets(profile).load()
+    secrets = agent_credentials(profile)
     named = {name: value for name, value in environ.items() if name.startswith("RULITH_") and value}
     if "RULITH_MODEL_URL" in named:
         secrets = {name: value for name, value in secrets.items() if name not in _MODEL_KEYS}
@@ -52,7 +53,7 @@ def agent_environment(profile: Profile, environ: Mapping[str, str], url: str) ->
             "RULITH_CONVERSATION_OWNER": json.dumps({"origin": "home", "accountId": "", "agentId": ""})}
     if profile.serve_port is not None:
         kept["RULITH_SERVE_PORT"] = str(profile.serve_port)
-    return {**kept, **role_env(profile, "agent"), **secrets, **own_key, **named, "RULITH_URL": url,
+    return {**kept, **agent_env(profile), **secrets, **own_key, **named, "RULITH_URL": url,
             "RULITH_TOKEN": secrets.get("RULITH_TOKEN", "")}
 
 

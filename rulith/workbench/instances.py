@@ -11,7 +11,7 @@ from rulith.base.errors import Refused
 from rulith.base.limits import RUNS_KEPT
 from rulith.disk.locks import holder_of
 from rulith.disk.profiles import Profile
-from rulith.workbench.models import model_row
+from rulith.workbench.models import model_row, unreadable_row
 from rulith.workbench.roles import Child, Role
 from rulith.workbench.runs import Run
 from rulith.workbench.talker import Talker
@@ -61,8 +61,7 @@ class Instance:
         try:
             model = model_row(profile)
         except Refused as problem:
-            model = {"source": "custom", "url": "", "name": "", "thinking": "standard", "maxOutputTokens": 6000,
-                     "keyConfigured": False, "configured": True, "ready": False, "reason": problem.happened}
+            model = unreadable_row(problem)
         return {"id": profile.id, "name": profile.name, "mode": profile.mode, "directory": str(profile.directory),
                 "workspace": str(profile.workspace), "agentId": profile.agent_id, "agentName": profile.agent_name,
                 "connectionId": profile.connection_id, "createdAt": profile.created_at,

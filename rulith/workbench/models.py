@@ -1,7 +1,9 @@
-"""Where a profile's model is configured: checked, kept, shown without its key.
+"""Where a model is configured, a profile's own or the home's default: checked, kept, shown without its key.
 
-The address and the name lie in the profile's settings, the key in the Agent's own vault. A
-saved key stays only with the scheme, host and port it was saved for; it is never returned.
+The address and the name of an own model lie in the profile's settings, the key in the
+Agent's vault; a default lies in the workbench's file. A saved key stays only with the
+scheme, host and port it was saved for; it is never returned, and never goes from the
+default to a profile.
 
 Source  the workbench surface, "model settings"
 """
@@ -9,48 +11,97 @@ Source  the workbench surface, "model settings"
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from rulith.base.errors import Refused
-from rulith.disk.profiles import Profile, agent_secrets, role_env, write_role_env
+from rulith.disk.model_settings import (CUSTOM, DEFAULT, EXTERNAL, KEY_NAME, SETTINGS, model_of, model_source, own_model, read_default,
+                                        write_default)
+from rulith.disk.profiles import Profile, agent_secrets, write_role_env
 
-KEY_NAME = "RULITH_MODEL_KEY"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 NAME_CHARS_MAX = 256
 KEY_CHARS_MAX = 4096
 OUTPUT_TOKENS = (256, 65_536)
 OUTPUT_TOKENS_DEFAULT = 6000
-FIELDS = ("url", "name", "key", "clearKey", "thinking", "toolsAsText", "maxOutputTokens")
+NEEDED = ("url", "name", "key", "clearKey")
+KEPT_WHERE_LEFT_OUT = ("thinking", "toolsAsText", "maxOutputTokens")
+FIELDS = (*NEEDED, *KEPT_WHERE_LEFT_OUT)
 PORTS = {"http": 80, "https": 443}
 
 
 def model_row(profile: Profile) -> dict[str, object]:
-    """What the page may know of the profile's model; `reason` says what it lacks."""
-    env = role_env(profile, "agent")
-    url, name = env.get("RULITH_MODEL_URL", ""), env.get("RULITH_MODEL", "")
-    tokens = env.get("RULITH_MODEL_MAX_OUTPUT_TOKENS", "")
-    has_key = bool(agent_secrets(profile).load().get(KEY_NAME))
+    """What the page may know of the profile's model in effect; `reason` says what it lacks."""
+    source = model_source(profile)
+    row = {"source": source, **_shown(model_of(profile))}
+    if source == EXTERNAL:
+        return {**row, "configured": True, "ready": True}       # a program elsewhere brings its own
+    if source == DEFAULT and not row["configured"]:
+        row["reason"] = "No default model is set, and this Agent has none of its own."
+    return row
+
+
+def default_row(path: Path) -> dict[str, object]:
+    """The home's default as the page reads it. One that cannot be read says so."""
+    try:
+        return _shown(read_default(path))
+    except Refused as problem:
+        return {**_shown({}), "reason": problem.happened}
+
+
+def unreadable_row(problem: Refused) -> dict[str, object]:
+    """The row of a profile whose settings cannot be read."""
+    return {"source": CUSTOM, **_shown({}), "configured": True, "reason": problem.happened}
+
+
+def _shown(model: Mapping[str, str]) -> dict[str, object]:
+    url, name, tokens, has_key = model.get("url", ""), model.get("name", ""), model.get("maxOutputTokens", ""), bool(model.get("key"))
     reason = ""
     if url and not name:
         reason = "The model has an address and no name."
     elif url and not has_key and urlsplit(url).hostname not in LOOPBACK:
         reason = "The model's endpoint is not on this computer and no API key is saved."
-    return {"source": "custom", "url": url, "name": name, "thinking": env.get("RULITH_MODEL_THINKING") or "standard",
-            "toolsAsText": env.get("RULITH_MODEL_TOOLS") == "emulated",
+    return {"url": url, "name": name, "thinking": model.get("thinking") or "standard", "toolsAsText": model.get("tools") == "emulated",
             "maxOutputTokens": int(tokens) if tokens.isascii() and tokens.isdigit() else OUTPUT_TOKENS_DEFAULT,
             "keyConfigured": has_key, "configured": bool(url), "ready": bool(url) and not reason, "reason": reason}
 
 
 def save_model(profile: Profile, given: Mapping[str, object]) -> None:
-    """Keep the fields of the dialog, or refuse one and keep nothing. Raises Refused model_field."""
-    url, name, key, thinking = (_text(given, each) for each in ("url", "name", "key", "thinking"))
-    clear, as_text = given.get("clearKey") is True, given.get("toolsAsText")
+    """Keep the fields of the dialog as the profile's own model, or refuse one and keep nothing. Raises Refused model_field."""
+    _keep(profile, checked(given, own_model(profile)))
+
+
+def save_default(path: Path, given: Mapping[str, object]) -> None:
+    """The same for the home's default. Raises Refused: model_field, defaults_unreadable."""
+    write_default(path, checked(given, read_default(path)))
+
+
+def copy_model(profile: Profile, other: Profile) -> dict[str, object]:
+    """Make the model in effect of `other` this profile's own, with its key; one without a key takes the key away.
+
+    Raises Refused model_external where `other` has none to give.
+    """
+    if EXTERNAL in (model_source(profile), model_source(other)):
+        raise Refused("model_external", name=(other if model_source(other) == EXTERNAL else profile).name)
+    model = model_of(other)
+    _keep(profile, model)
+    return {"modelService": model.get("url", ""), "model": model.get("name", ""), "modelKeyCopied": bool(model.get("key"))}
+
+
+def follow_default(profile: Profile) -> None:
+    """Drop the profile's own model with its key: the default is in effect from the next start on."""
+    _keep(profile, {})
+
+
+def checked(given: Mapping[str, object], before: Mapping[str, str]) -> dict[str, str]:
+    """The members to keep of what was given, over those kept `before`; none where the model is taken away. Raises Refused model_field."""
+    url, name, key = (_text(given, each) for each in ("url", "name", "key"))
+    thinking = _text(given, "thinking") if "thinking" in given else before.get("thinking") or "standard"
+    clear, as_text = given.get("clearKey") is True, given.get("toolsAsText", before.get("tools") == "emulated")
     if type(as_text) is not bool:
         raise Refused("model_field", field="toolsAsText", problem="must be true or false")
     if not url and not name and not key:
-        _keep(profile, {"RULITH_MODEL_URL": None, "RULITH_MODEL": None, "RULITH_MODEL_THINKING": None,
-                        "RULITH_MODEL_TOOLS": None, "RULITH_MODEL_MAX_OUTPUT_TOKENS": None}, None)
-        return
+        return {}
     parts = _address(url)
     if not name or len(name) > NAME_CHARS_MAX or not name.isprintable():
         raise Refused("model_field", field="name", problem=f"must be 1 to {NAME_CHARS_MAX} printable characters")
@@ -62,20 +113,19 @@ def save_model(profile: Profile, given: Mapping[str, object]) -> None:
         raise Refused("model_field", field="thinking", problem="is one of standard, enabled, disabled")
     if thinking != "standard" and parts.path.endswith("/messages"):
         raise Refused("model_field", field="thinking", problem="can be set on …/chat/completions endpoints only")
-    kept_key = _key_after(profile, parts, key, clear)
+    kept_key = _key_after(before, parts, key, clear)
     if not kept_key and parts.hostname not in LOOPBACK:
         raise Refused("model_field", field="key", problem="is needed: the endpoint is not on this computer, and a saved key "
                       "stays with the scheme, host and port it was saved for")
-    _keep(profile, {"RULITH_MODEL_URL": url, "RULITH_MODEL": name,
-                    "RULITH_MODEL_THINKING": None if thinking == "standard" else thinking,
-                    "RULITH_MODEL_TOOLS": "emulated" if as_text else None,
-                    "RULITH_MODEL_MAX_OUTPUT_TOKENS": str(_tokens(given.get("maxOutputTokens")))}, kept_key or None)
+    tokens = _tokens(given["maxOutputTokens"]) if "maxOutputTokens" in given else before.get("maxOutputTokens", str(OUTPUT_TOKENS_DEFAULT))
+    return {"url": url, "name": name, "thinking": "" if thinking == "standard" else thinking, "tools": "emulated" if as_text else "",
+            "maxOutputTokens": str(tokens), "key": kept_key}
 
 
-def _keep(profile: Profile, env: Mapping[str, str | None], key: str | None) -> None:
+def _keep(profile: Profile, model: Mapping[str, str]) -> None:
     """The key first: settings that name an endpoint are never saved before the key that belongs to it."""
-    agent_secrets(profile).update({KEY_NAME: key})
-    write_role_env(profile, "agent", env)
+    agent_secrets(profile).update({KEY_NAME: model.get("key") or None})
+    write_role_env(profile, "agent", {setting: model.get(member) or None for member, setting in SETTINGS.items()})
 
 
 def _text(given: Mapping[str, object], field: str) -> str:
@@ -109,13 +159,12 @@ def _place(parts: SplitResult) -> tuple[str, str | None, int]:
     return parts.scheme, parts.hostname, parts.port or PORTS.get(parts.scheme, 0)
 
 
-def _key_after(profile: Profile, parts: SplitResult, key: str, clear: bool) -> str:
+def _key_after(before: Mapping[str, str], parts: SplitResult, key: str, clear: bool) -> str:
     """The key that holds after this save: the new one, the saved one of the same place, or none."""
     if key or clear:
         return key
-    before = role_env(profile, "agent").get("RULITH_MODEL_URL", "")
-    saved = agent_secrets(profile).load().get(KEY_NAME, "")
-    return saved if before and _place(urlsplit(before)) == _place(parts) else ""
+    url = before.get("url", "")
+    return before.get("key", "") if url and _place(urlsplit(url)) == _place(parts) else ""
 
 
 def _tokens(value: object) -> int:

@@ -37,6 +37,9 @@ CODES: dict[str, tuple[str, str]] = {
     "profiles_unreadable": ("{path} is not a list of profiles this release can read: {problem}.",
                             "Nothing was dropped or repaired; correct the file, or move it away."),
     "profile_gone": ("There is no profile with the id {id!r}.", "It may have been removed; look at the list again."),
+    "profile_agent_taken": ("The profile {name!r} works for that Agent already.", "Use it, or remove it first; an Agent has one profile on a computer."),
+    "defaults_unreadable": ("{path} is not the model settings that this release keeps for all Agents: {problem}.",
+                            "Correct or remove it and set the default model again; nothing was changed."),
     # the ledger
     "store_scheme": ("--store takes sqlite:PATH, and this names {scheme}.", "Give the whole path of a file: `--store sqlite:/data/ledger.db`."),
     "store_unusable": ("{path} cannot be the ledger's file: {problem}.", "Name a file in a folder of your own that only you can write to."),
