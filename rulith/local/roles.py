@@ -12,7 +12,6 @@ from pathlib import Path
 from rulith.base.errors import Refused
 from rulith.disk.home import Home
 from rulith.disk.materials import worker_materials
-from rulith.disk.mcp_services import worker_services
 from rulith.disk.model_settings import agent_credentials, agent_env
 from rulith.disk.profiles import Profile, role_env, worker_secrets
 from rulith.procs.roles import Event, RoleProcess
