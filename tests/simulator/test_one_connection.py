@@ -22,7 +22,7 @@ from rulith.gateway.service import open_gateway
 from tests.simulator.virtual import run_virtual
 from tests.simulator.world import SETTINGS, Simulation
 
-SEEDS, AT_ONCE = 200, 10
+SEEDS, AT_ONCE = 120, 10         # `.ci/run --long connection` plays thousands
 MUTANT_SEEDS = 60               # tried at most for a program that lacks a repair
 
 
