@@ -23,15 +23,16 @@ from rulith.adapters.sources import Sources, read_vault
 from rulith.base.clock import SystemClock, stamp
 from rulith.base.errors import Refused
 from rulith.base.ids import mint
-from rulith.base.limits import SETTINGS_BYTES_MAX, TOOLS_MAX
+from rulith.base.limits import SETTINGS_BYTES_MAX
 from rulith.disk.atomic import read_bounded
+from rulith.disk.mcp_services import Service, entries_of, joined, lent_of, read_services, whole_set
 from rulith.disk.vault import Vault
 from rulith.net.client import HttpClient
 from rulith.procs.blank import blank_variables
 from rulith.procs.child import emit, read_settings as settings_of_parent, watch_controls, watch_parent
-from rulith.wire.manifest import Tool, builtin_tools, read_manifest
+from rulith.wire.manifest import Tool
 from rulith.work.box_journal import Journal
-from rulith.work import reviewer
+from rulith.work import prober, reviewer
 from rulith.work.core import Worker
 from rulith.work.driver import Driver, Line, catch_signals, watch_stop
 from rulith.work.keeping import Custodian, LocalReads
@@ -50,23 +51,20 @@ def _say(text: str) -> None:
     sys.stderr.flush()
 
 
-def _installed(settings: Settings) -> dict[str, Tool]:
-    """Every Tool of this Worker: the built-in ones and the Manifest's. Where none was named there need be none; a reviewer goes on without a bad one."""
-    tools = {tool.id: tool for tool in builtin_tools(settings.workspace_mode, materials=settings.materials is not None)}
+def _installed(settings: Settings, services: Mapping[str, Service]) -> dict[str, Tool]:
+    """Every Tool of this Worker: the built-in ones, the Manifest's, the services'. Where none was named there need be none; a reviewer goes on without a bad one."""
     try:
+        content = None
         if settings.tools_file.exists():
             content = read_bounded(settings.tools_file, SETTINGS_BYTES_MAX)
-            tools.update(read_manifest(content, str(settings.tools_file)))
         elif settings.is_tools_file_named:
             raise Refused("tool_manifest_missing", file=settings.tools_file)
+        return whole_set(settings.workspace_mode, content, str(settings.tools_file), services, materials=settings.materials is not None)
     except Refused as refused:
         if settings.reviewer is None:
             raise
         _say(f"{refused.teaching} This Worker reviews, and serves no Tool.")
         return {}
-    if len(tools) > TOOLS_MAX:
-        raise Refused("too_many_tools", count=len(tools), limit=TOOLS_MAX)
-    return tools
 
 
 def _teller(settings: Settings):
@@ -107,12 +105,12 @@ def _banner(settings: Settings, tools: Mapping[str, Tool], place: str) -> None:
         _say(f"  {tool.kind:5} {tool.id}  [{', '.join(tool.source_types) or 'no Source'}]")
 
 
-def _hands(settings: Settings, tools: Mapping[str, Tool], shelf: Shelf | None = None) -> Hands:
+def _hands(settings: Settings, tools: Mapping[str, Tool], services: Mapping[str, Service], shelf: Shelf | None = None) -> Hands:
     executables = tuple(str(settings.root / tool.entry) for tool in tools.values() if tool.adapter == "run")
-    return Hands(settings.territory(executables), dict(os.environ), settings.run_timeout_s, shelf=shelf)
+    return Hands(settings.territory(executables, lent_of(services, settings.services_file)), dict(os.environ), settings.run_timeout_s, shelf=shelf)
 
 
-def _sources(settings: Settings) -> Sources:
+def _sources(settings: Settings, services: Mapping[str, Service]) -> Sources:
     """What this machine's vaults say. Members of the shared one that nobody reads are named, never shown."""
     found: list[dict[str, dict[str, object]]] = []
     for what, file in (("Source vault", settings.vault_file), ("environment vault", settings.shared_vault_file)):
@@ -121,13 +119,13 @@ def _sources(settings: Settings) -> Sources:
     for name, entry in found[1].items():
         if unread := unread_members(entry):
             _say(f"worker: the environment vault's entry {name!r} holds {', '.join(unread)}, which is not used from there")
-    return Sources(*found)
+    return Sources(joined("Source", found[0], entries_of(services)), found[1])
 
 
-async def _serve_box(settings: Settings, options: Options, tools: Mapping[str, Tool], sources: Sources) -> int:
+async def _serve_box(settings: Settings, options: Options, tools: Mapping[str, Tool], services: Mapping[str, Service], sources: Sources) -> int:
     """The same Tools and checks over a folder; what was started is remembered in the home."""
     assert options.dropbox is not None
-    hands = _hands(settings, tools)
+    hands = _hands(settings, tools, services)
     tell = _teller(settings)
     journal = Journal(settings.home.prepare().path / "worker" / settings.connection_id, settings.connection_id, lambda: mint("wkr_"))
     worker = BoxWorker(
@@ -145,13 +143,13 @@ async def _serve_box(settings: Settings, options: Options, tools: Mapping[str, T
         journal.close()
 
 
-async def _serve(settings: Settings, tools: Mapping[str, Tool], sources: Sources) -> int:
+async def _serve(settings: Settings, tools: Mapping[str, Tool], services: Mapping[str, Service], sources: Sources) -> int:
     worker_id = mint("wkr_")
     tell = _teller(settings)
     clock = SystemClock()
     kept = settings.materials
     shelf = None if kept is None else Shelf(kept.root, kept.belongs, lambda: stamp(clock.wall_s()), kept.destination)
-    hands = _hands(settings, tools, shelf)
+    hands = _hands(settings, tools, services, shelf)
     core = Worker(
         worker_id=worker_id, connection_id=settings.connection_id, key=settings.key, tools=tools,
         advertised=[tool.descriptor() for tool in tools.values()], sources=sources, compile=hands.compile,
@@ -183,15 +181,18 @@ def main(argv: list[str]) -> int:
     try:
         options = read_options(argv)
         env = settings_of_parent()
+        if env.args == (prober.ARGUMENT,):   # started by the workbench for one look at a server
+            return prober.main(env)
         settings = with_box(read_settings(env, Path.cwd()), options)
         blank_variables(CREDENTIALS)
-        tools = _installed(settings)
-        sources = _sources(settings)
+        services = read_services(settings.services_file)
+        tools = _installed(settings, services)
+        sources = _sources(settings, services)
         _banner(settings, tools, str(options.dropbox or settings.work_url))
         if options.dropbox is not None:
-            return asyncio.run(_serve_box(settings, options, tools, sources))
+            return asyncio.run(_serve_box(settings, options, tools, services, sources))
     except Refused as refused:
         emit("availability", state="needs setup", code=refused.code, reason=refused.teaching)
         _say(refused.teaching)
         return EXIT_CONFIGURATION
-    return asyncio.run(_serve(settings, tools, sources))
+    return asyncio.run(_serve(settings, tools, services, sources))

@@ -179,7 +179,8 @@ def _launch(source: Source, territory: Territory, ambient: Mapping[str, str]) ->
             raise unusable(source, f"env holds {name[:60]!r}; names of our own are not passed on")
     stated = source.secrets.get("cwd")
     cwd = os.path.realpath(os.path.join(territory.root, str(stated))) if stated else territory.root
-    for path in [cwd] * bool(stated) + [path for each in (*args, *env.values()) if (path := _path_in(each, cwd))]:
+    program = [path for path in (os.path.join(cwd, command),) if os.path.dirname(command) and os.path.exists(path)]
+    for path in program + [cwd] * bool(stated) + [path for each in (*args, *env.values()) if (path := _path_in(each, cwd))]:
         replace(territory, writes=False).folder_of(replace(source, access=path))
     if not os.path.isdir(cwd):
         raise unusable(source, "its cwd is no folder")

@@ -8,7 +8,8 @@ profile's own areas, is refused: when the Worker starts and again before each cl
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from rulith.adapters.sources import Source
 from rulith.base.errors import Refused
@@ -52,6 +53,7 @@ class Territory:
     own          folders of the home that belong to this profile's Sources
     guarded      (what it is, where) of each file that no Source may contain
     executables  adapter files, guarded too once workspace Tools may write
+    lent         by the name of an MCP service: what of the home it alone may name
     """
 
     root: str
@@ -60,6 +62,7 @@ class Territory:
     guarded: tuple[tuple[str, str], ...] = ()
     executables: tuple[str, ...] = ()
     writes: bool = False
+    lent: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def folder_of(self, source: Source) -> str:
         """The resolved folder of a file Source. Raises Refused source_root_refused."""
@@ -81,7 +84,8 @@ class Territory:
         home = os.path.realpath(self.home)
         if _is_within(home, folder):
             raise self._no(source, "it contains the home of this installation")
-        if _is_within(folder, home) and not any(_is_within(folder, os.path.realpath(own)) for own in self.own):
+        own = (*self.own, *self.lent.get(source.name, ()))
+        if _is_within(folder, home) and not any(_is_within(folder, os.path.realpath(each)) for each in own):
             raise self._no(source, "it lies in the home of this installation")
         if not self.writes:
             return

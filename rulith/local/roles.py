@@ -12,6 +12,7 @@ from pathlib import Path
 from rulith.base.errors import Refused
 from rulith.disk.home import Home
 from rulith.disk.materials import worker_materials
+from rulith.disk.mcp_services import worker_services
 from rulith.disk.model_settings import agent_credentials, agent_env
 from rulith.disk.profiles import Profile, role_env, worker_secrets
 from rulith.procs.roles import Event, RoleProcess
@@ -28,6 +29,7 @@ def worker_settings(home: Home, profile: Profile, gateway_url: str) -> dict[str,
         "RULITH_WORK_URL": gateway_url + "/work",
         **role_env(profile, "worker"),
         **worker_materials(profile),
+        **worker_services(profile),
         **{name: str(value) for name, value in worker_secrets(profile).load().items()},
     }
 

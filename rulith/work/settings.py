@@ -20,6 +20,7 @@ from rulith.adapters.territory import Territory
 from rulith.base.errors import Refused
 from rulith.disk.home import Home, find_home
 from rulith.disk.materials import Belonging
+from rulith.disk.mcp_services import SETTING as SERVICES_SETTING
 from rulith.disk.runfile import read_live
 from rulith.wire.manifest import WORKSPACE_MODES
 from rulith.work.reviewer import Reviewer
@@ -55,12 +56,13 @@ class Settings:
     reviewer: Reviewer | None = None
     shared_vault_file: Path | None = None
     is_tools_file_named: bool = False
+    services_file: Path | None = None
 
-    def territory(self, executables: tuple[str, ...] = ()) -> Territory:
-        """The folders around this Worker, with the profile's own workspace when it lies in the home."""
+    def territory(self, executables: tuple[str, ...] = (), lent: Mapping[str, tuple[str, ...]] = {}) -> Territory:
+        """The folders around this Worker, with the profile's own workspace when it lies in the home; `lent` as MCP services have it."""
         own = _own_workspace(self.home, self.root)
         return Territory(
-            str(self.root), str(self.home.path), own, self.guarded, executables, self.workspace_mode == "read-write"
+            str(self.root), str(self.home.path), own, self.guarded, executables, self.workspace_mode == "read-write", lent
         )
 
 
@@ -174,7 +176,8 @@ def read_settings(env: Mapping[str, str], folder: Path) -> Settings:
     if not root.is_dir():
         raise Refused("worker_root_missing", root=str(root))
     guarded = [("the Tool Manifest", str(tools_file)), ("the Source vault", str(vault_file))]
-    for name, what in (("RULITH_ENVIRONMENT_SECRETS_FILE", "the environment vault"), ("RULITH_LOCAL_CONFIG", "the local configuration")):
+    for name, what in (("RULITH_ENVIRONMENT_SECRETS_FILE", "the environment vault"), ("RULITH_LOCAL_CONFIG", "the local configuration"),
+                       (SERVICES_SETTING, "the MCP services")):
         if env.get(name, "").strip():
             guarded.append((what, str(file_at(name, ""))))
     return Settings(
@@ -182,4 +185,5 @@ def read_settings(env: Mapping[str, str], folder: Path) -> Settings:
         tuple(guarded), env.get("RULITH_WORKER_EVENTS", "").strip() == "jsonl", _materials(env, file_at), _reviewer(env),
         file_at("RULITH_ENVIRONMENT_SECRETS_FILE", "") if env.get("RULITH_ENVIRONMENT_SECRETS_FILE", "").strip() else None,
         bool(env.get("RULITH_TOOLS_FILE", "").strip()),
+        file_at(SERVICES_SETTING, "") if env.get(SERVICES_SETTING, "").strip() else None,
     )  # fmt: skip

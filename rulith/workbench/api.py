@@ -29,8 +29,10 @@ from rulith.workbench.models import FIELDS as MODEL_FIELDS
 from rulith.workbench.models import save_model
 from rulith.workbench.pages import PROTECT, Pages, locked_page
 from rulith.workbench.supervision import Is
+from rulith.workbench.tools_api import STATUS as TOOLS_STATUS
+from rulith.workbench.tools_api import ToolRoutes
 
-STATUS = {"token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
+STATUS = {**TOOLS_STATUS, "token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
           "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
           "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409,
           "agent_not_ready": 409, "agent_started": 409, "material_custodian_offline": 503, "material_submission_mismatch": 409,
@@ -62,7 +64,9 @@ class Api:
                                         "conversations": lambda request, instance: instance.talker.conversations(),
                                         "conversation": lambda request, instance: instance.talker.conversation(request.query.get("session", "")),
                                         "materials": lambda request, instance: materials.listed(bench, instance)}
-        self._posts: dict[str, Route] = {"demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,
+        tools = ToolRoutes(bench)
+        self._gets |= tools.gets
+        self._posts: dict[str, Route] = {**tools.posts, "demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,
                                          "model": self._model, "worker": self._worker_operation, "agent": self._agent_operation,
                                          "task": self._task,
                                          "turn/stop": self._passed("/turn/stop", ("sessionKey",), ("id",)),

@@ -21,6 +21,7 @@ from rulith.base.errors import Refused
 from rulith.base.ids import mint
 from rulith.disk.home import Home
 from rulith.disk.materials import worker_materials
+from rulith.disk.mcp_services import worker_services
 from rulith.disk.profiles import Profile, agent_secrets, device_secrets, list_profiles, role_env, worker_secrets
 from rulith.disk.runfile import read_live, write_runfile
 from rulith.net.client import HttpClient
@@ -55,6 +56,7 @@ class Workbench:
         self.clock = clock
         self.feed = Feed(clock)
         self.client = HttpClient(clock, environ={})        # loopback only: no proxy has a say
+        self.abroad = HttpClient(clock, environ=environ)   # the MCP Registry, on a person's press
         self.link = GatewayLink(self.client, clock)
         self.instances: dict[str, Instance] = {}
         self.setup_code: str | None = None
@@ -63,7 +65,7 @@ class Workbench:
         self.materials_key = mint("", 64)        # opens reads of kept material to the Agents of this run
         self.takes_read: Callable[[Event], bool] = lambda event: False      # set by the API: answers to reads of kept material
         self.spawn = spawn
-        self._environ = environ
+        self.environ = environ
         self._owned = False
         self._silent_since: str | None = stamp(clock.wall_s())
         self._silence = ""
@@ -102,6 +104,7 @@ class Workbench:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.client.close()
+        await self.abroad.close()
 
     def spawn_task(self, work, name: str) -> None:
         """Run `work` beside everything else; a bug in it is loud."""
@@ -124,8 +127,8 @@ class Workbench:
     async def _launch_gateway(self, on_event: Callable[[Event], None]) -> Child:
         self.setup_code = None
         env = {"RULITH_HOME": str(self.home.path)}
-        if self._environ.get("RULITH_SEED_WORKSPACE"):
-            env["RULITH_SEED_WORKSPACE"] = self._environ["RULITH_SEED_WORKSPACE"]
+        if self.environ.get("RULITH_SEED_WORKSPACE"):
+            env["RULITH_SEED_WORKSPACE"] = self.environ["RULITH_SEED_WORKSPACE"]
         args = ["--home", str(self.home.path)]
         if self.link.url and self.gateway.failures == 1:
             args += ["--listen", self.link.url.partition("//")[2]]     # where Workers and Agents already look
@@ -235,10 +238,14 @@ class Workbench:
         return Role(f"worker {profile.name}", lambda on_event: self._launch_worker(profile, on_event), self.clock, ready_on=("up",),
                     on_event=lambda event: self._worker_event(profile.id, event), on_change=self.changed, refused=WORKER_REFUSED)
 
+    def worker_files(self, profile: Profile) -> dict[str, str]:
+        """Where the profile's Worker finds what it may do; no credential."""
+        return {"RULITH_SECRETS_FILE": str(profile.directory / "worker-secrets.json"), **role_env(profile, "worker"), **worker_materials(profile),
+                **worker_services(profile)}
+
     async def _launch_worker(self, profile: Profile, on_event: Callable[[Event], None]) -> Child:
         secrets = worker_secrets(profile).load()
-        env = {"RULITH_SECRETS_FILE": str(profile.directory / "worker-secrets.json"), **role_env(profile, "worker"), **worker_materials(profile),
-               "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work",
+        env = {**self.worker_files(profile), "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work",
                **{name: secrets[name] for name in ("RULITH_CONNECTION", "RULITH_CONNECTION_KEY") if name in secrets}}
         return await self.spawn("worker", env=env, args=[], log_path=self.home.logs / f"worker-{profile.id}.log", on_event=on_event)
 
@@ -263,6 +270,7 @@ class Workbench:
     def _worker_event(self, instance_id: str, event: Event) -> None:
         if self.takes_read(event):
             return                    # content for one reader; no page hears of it
+        self.instances[instance_id].reload.heard(str(event.get("type")))
         if event.get("type") in ("spawn", "exit"):
             self.instances[instance_id].line_held = False
             self.record_children()
@@ -270,6 +278,16 @@ class Workbench:
             self.instances[instance_id].line_held = event.get("code") == "worker_lease_held"
             self.changed()
         self.tell("worker", instance_id, event)
+
+    def reload_worker(self, instance: Instance) -> None:
+        """Have its Worker read its files anew, once what it runs has ended."""
+        def again() -> None:
+            role = instance.worker
+            if role.state in (Is.STARTING, Is.ONLINE):
+                role.restart()
+            elif role.state in (Is.NEEDS_SETUP, Is.FAILED, Is.RESTARTING) and instance.worker_wanted and self.link.url:
+                role.start()
+        instance.reload.ask(again)
 
     # --- the council
 

@@ -5,6 +5,7 @@ Holds what the page shows of it; starts nothing by itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from rulith.base.errors import Refused
@@ -15,6 +16,37 @@ from rulith.workbench.models import model_row, unreadable_row
 from rulith.workbench.roles import Child, Role
 from rulith.workbench.runs import Run
 from rulith.workbench.talker import Talker
+
+
+class Reload:
+    """A restart of the Worker that waits until no call runs. A call ends with its report, with the line, or with the process."""
+
+    def __init__(self) -> None:
+        self._running = False
+        self._again: Callable[[], None] | None = None
+
+    @property
+    def is_due(self) -> bool:
+        return self._again is not None
+
+    def ask(self, again: Callable[[], None]) -> None:
+        self._again = again
+        self._look()
+
+    def heard(self, kind: str) -> None:
+        """Of the Worker's events; its end needs no restart any more: the next start reads everything."""
+        if kind == "claimed":
+            self._running = True
+        elif kind == "exit":
+            self._running, self._again = False, None
+        elif kind in ("reported", "lease", "spawn"):
+            self._running = False
+            self._look()
+
+    def _look(self) -> None:
+        if not self._running and self._again is not None:
+            again, self._again = self._again, None
+            again()
 
 
 @dataclass
@@ -33,6 +65,7 @@ class Instance:
     line_held: bool = False      # its Worker runs and another one still holds the Connection's line
     runs: list[Run] = field(default_factory=list)
     agent: Child | None = None
+    reload: Reload = field(default_factory=Reload)
     busy: bool = False           # from the moment a job is asked for until its process is gone
 
     @property
@@ -65,7 +98,7 @@ class Instance:
         return {"id": profile.id, "name": profile.name, "mode": profile.mode, "directory": str(profile.directory),
                 "workspace": str(profile.workspace), "agentId": profile.agent_id, "agentName": profile.agent_name,
                 "connectionId": profile.connection_id, "createdAt": profile.created_at,
-                "worker": {**self.worker.row(), "lineHeld": self.line_held}, "agent": agent, "model": model}
+                "worker": {**self.worker.row(), "lineHeld": self.line_held, "reloading": self.reload.is_due}, "agent": agent, "model": model}
 
 
 def board_of(state: dict, profile: Profile) -> dict[str, object]:

@@ -287,3 +287,28 @@ def test_the_environment_vault_is_read_beside_the_own_one_and_names_what_it_does
 
     status, _, err = settle(wrong)
     assert status == 2 and "environment vault, entry 'shop': token must be text" in err and "s3cret" not in err
+
+
+def services_of(tool, name="shelf"):
+    entry = {"adapter": "mcp", "entry": "x", "kind": "read", "sourceTypes": ["mcp"], "params": {}}
+    return {"format": "rulith-local-mcp/1", "services": {name: {"name": name, "mode": "stdio", "source": {"type": "mcp", "transport": "stdio", "command": "x"},
+                                                               "tools": {tool: entry}, "discovered": [], "definition": {}}}}
+
+
+@pytest.mark.parametrize(("vault", "said"), [({}, "both"), ({"shelf": {"type": "file", "root": "/srv"}}, "neither replaces the other")])
+def test_a_worker_whose_services_and_files_name_the_same_thing_does_not_start(tmp_path, monkeypatch, capsys, vault, said):
+    """MCP services, worker start: a clash of a name or an id refuses, and the files stay as they are (our decision: in memory, no copies)."""
+    tool = "local.mcp.shelf.0123456789ab@1"
+    write_tools(tmp_path, {tool: {"adapter": "mcp", "entry": "y", "kind": "read", "sourceTypes": ["mcp"], "params": {}}} if not vault else {})
+    for name, content in (("services.json", services_of(tool)), ("worker-secrets.json", vault)):
+        (tmp_path / name).write_text(json.dumps(content))
+        (tmp_path / name).chmod(0o600)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for name, value in {"RULITH_CONNECTION": "conn_a", "RULITH_CONNECTION_KEY": KEY, "RULITH_HOME": str(tmp_path / "home"),
+                        "RULITH_MCP_SERVICES_FILE": str(tmp_path / "services.json")}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    assert main([]) == 2
+    told = capsys.readouterr().err
+    assert said in told.lower() and ("shelf" if vault else tool) in told
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before

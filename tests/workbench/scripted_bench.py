@@ -157,6 +157,7 @@ class Stage:
 
     def __init__(self, folder) -> None:
         self.home = Home(folder / "home").prepare()
+        self.environ: dict[str, str] = {}
         self.profile = create_profile(self.home, "Assistant", agent_id=AGENT, agent_name="Assistant", connection_id=CONNECTION)
         agent_secrets(self.profile).update({"RULITH_TOKEN": "rlt_agt_scripted"})
         worker_secrets(self.profile).update({"RULITH_CONNECTION": CONNECTION, "RULITH_CONNECTION_KEY": "rlt_key_scripted"})
@@ -168,7 +169,7 @@ class Stage:
         self.gateway_server = await serve(self.gateway.handle)
         self.gateway_url = f"http://127.0.0.1:{self.gateway_server.port}"
         self.spawn = ScriptedSpawn()
-        self.bench = Workbench(self.home, SystemClock(), self.spawn, environ={})
+        self.bench = Workbench(self.home, SystemClock(), self.spawn, environ=self.environ)
         numbers = iter(range(10**6))
         self.gate = Gate(KEY, lambda prefix: f"{prefix}made-{next(numbers):06}", ManualClock())
         self.api = api = Api(self.bench, self.gate, Pages())
