@@ -18,18 +18,19 @@ TABLE = json.loads((ROOT.parent / "protocol" / "codes.json").read_text(encoding=
 NEVER_SENT = {"contract_missing", "contract_damaged", "settings_malformed", "ledger_missing", "lease_malformed", "stream_event_too_large",
               "draft_case_unusable", "draft_paths_differ", "draft_receipt_altered", "log_form", "ledger_unfoldable", "gateway_running", "ledger_in_use", "file_unusable", "file_unreadable", "backup_unusable",
               "tool_manifest_builtin", "tool_manifest_invalid", "tool_manifest_unreadable", "store_foreign", "path_refused",
+              "ledger_damaged", "ledger_newer",
               # told in the gateway's own log: a folder has no peer that would hear an answer
               "dropbox_connection", "dropbox_file_signature", "dropbox_file_unreadable", "dropbox_key_missing"}
 
 
 def sources() -> list[Path]:
-    """The law, the engine, the gateway (its face for third-party hosts aside), and what of wire/ and base/ the gateway imports."""
+    """The law, the engine, the gateway (its face for third-party hosts aside), what of wire/ and base/ the gateway imports, and the checks of copies."""
     own = [*ROOT.glob("board/*.py"), *ROOT.glob("rules/*.py"),
            *(path for path in ROOT.glob("gateway/*.py") if not path.name.startswith("board_"))]
     shared = set()
     for path in own:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(("rulith.wire.", "rulith.base.")):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(("rulith.wire.", "rulith.base.", "rulith.store.checks")):
                 shared.add(ROOT.parent / (node.module.replace(".", "/") + ".py"))
     return sorted([*own, *(path for path in shared if path.exists() and path.name != "worker_hop.py")])
 
