@@ -40,7 +40,7 @@ export function refused(error, act, title = "Refused") {
 /** What was asked for, or why it is not here; `draw` is given it. */
 export function known(act, what, { value, error }, draw) {
   if (value === undefined) return error ? refused(error, act, `The ${what} could not be read`) : loading(what);
-  return [error && h("p", { class: "stale", role: "status" }, icon("waiting"), ` ${error.message} This is what was last heard.`), draw(value)];
+  return [error && h("p", { class: "stale", role: "status" }, icon("waiting"), ` ${error.message} This is what was last heard; it is tried again.`), draw(value)];
 }
 
 /** A part of a long list, and the button for more of it. */
