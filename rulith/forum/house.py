@@ -45,7 +45,7 @@ class House:
         name = name.strip() if name and name.strip() else path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
         at = self.forum.at()
         with self.db.change():
-            project_id = self.db.insert("project", name=name, folder_path=path, git_remote=self.forum.folder(path).remote(), created_at=at)
+            project_id = self.db.insert("project", id=self.db.fresh_id("project"), name=name, folder_path=path, git_remote=self.forum.folder(path).remote(), created_at=at)
             self.db.event("project.created", at, id=project_id)
             self._make_room(project_id, ROOM, at)
         self.forum.changed()
@@ -149,7 +149,7 @@ class House:
         return {"deleted": row["id"]}
 
     def _make_room(self, project_id: int, name: str, at: str, purpose: str = "") -> int:
-        room_id = self.db.insert("room", project_id=project_id, name=name, purpose=purpose, created_at=at)
+        room_id = self.db.insert("room", id=self.db.fresh_id("room"), project_id=project_id, name=name, purpose=purpose, created_at=at)
         self.db.event("room.created", at, room=room_id, id=room_id)
         self.db.put("room_member", room_id=room_id, agent_id=self._make_person(project_id, at))
         return room_id

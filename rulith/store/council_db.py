@@ -125,6 +125,11 @@ class CouncilDb:
         names = ", ".join(values)
         return self._db.execute(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(values))})", tuple(values.values())).lastrowid or 0
 
+    def fresh_id(self, table: str) -> int:
+        """An id that no row of `room` or `project` ever had: the events of one that is gone stay, and are nobody else's."""
+        made = self._db.execute("SELECT payload FROM event WHERE kind = ?", (f"{table}.created",))
+        return 1 + max([self._db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0], *(json.loads(row[0])["id"] for row in made)])
+
     def put(self, table: str, **values: object) -> bool:
         """Insert, unless it is there; whether it was new."""
         names = ", ".join(values)
