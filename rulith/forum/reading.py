@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from rulith.base.errors import Refused
 from rulith.council.cases import thread_rows
-from rulith.council.shapes import FILTERS, Actor, Room
+from rulith.council.shapes import FILTERS, TERMINAL, Actor, Room
 from rulith.forum.arguments import flag, given, only, optional, text, whole
 from rulith.forum.summaries import CONCERNS, OWN, TOLD, among, summaries
 from rulith.forum.summaries import whole as summary_of
@@ -94,7 +94,7 @@ class Reading:
             return False
         return self.db.value(
             "SELECT 1 FROM thread t JOIN thread_mention me ON me.thread_id = t.id AND me.agent_id = ?2 "
-            "JOIN thread_mention other ON other.thread_id = t.id AND other.agent_id = ?3 WHERE t.id = ?1 AND t.blind AND t.status = 'OPEN' "
+            "JOIN thread_mention other ON other.thread_id = t.id AND other.agent_id = ?3 WHERE t.id = ?1 AND t.blind AND t.status IN ('OPEN', 'BLOCKED') "
             "AND NOT EXISTS (SELECT 1 FROM message WHERE thread_id = ?1 AND agent_id = ?2)", thread_id, actor.agent_id, author_id) is not None
 
     def detail(self, thread_id: int) -> dict:
@@ -119,7 +119,7 @@ class Reading:
         found["author_supervised"] = bool(row["supervised"])
         found["author_is_person"] = self.db.value("SELECT role FROM agent WHERE id = ?", row["author_agent_id"]) == "HUMAN"
         waiting_for = [each for each in found["mentions"] if not any(message["agent_id"] == each for message in found["messages"])]
-        found["blind_now"] = found["blind"] and row["status"] == "OPEN" and bool(waiting_for)
+        found["blind_now"] = found["blind"] and row["status"] not in TERMINAL and bool(waiting_for)
         return found
 
     # --- rooms and people ----------------------------------------------------------------
@@ -140,9 +140,10 @@ class Reading:
                 return self.forum.room(mine[0])
             raise Refused("council_invalid", problem="you are in several rooms, so `room` says which" if mine else "you are in no room")
         word = str(named).strip().lstrip("#").lower()
-        for room_id in mine:
-            room = self.forum.room(room_id)
-            if word == room.name or word == str(room.id):
+        if word in map(str, mine):            # an id before a name: a room may be called by a number
+            return self.forum.room(int(word))
+        for room in map(self.forum.room, mine):
+            if word == room.name:
                 return room
         elsewhere = self.db.one("SELECT name FROM room WHERE name = ? OR id = ?", word, int(word) if word.isascii() and word.isdigit() and len(word) < 18 else -1)
         if elsewhere is not None:

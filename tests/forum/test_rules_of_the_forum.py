@@ -211,9 +211,12 @@ def test_what_is_the_persons_is_no_act_of_an_agent(council, name, arguments):
     assert number_of(refusal) == NOT_FOUND
 
 
-def test_those_asked_answer_before_they_see_each_other_where_the_round_is_blind(council):
+@pytest.mark.parametrize("status", ["OPEN", "BLOCKED"])
+def test_those_asked_answer_before_they_see_each_other_where_the_round_is_blind(council, status):
+    """A blocked thread takes answers too, so its round goes on."""
     ann, bob = council.agent("ann"), council.agent("bob")
     thread = council.opens(body="@ann @bob ?", blind=True)
+    council.act("set_thread_status", thread_id=thread, status=status)
     council.does(ann, "reply", thread_id=thread, body="ann's own view")
     before = council.does(bob, "get_thread", thread_id=thread)
     assert before["messages"] == [] and before["hidden_messages"] == 1

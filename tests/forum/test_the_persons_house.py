@@ -169,3 +169,34 @@ def test_no_message_poses_as_the_persons(council):
         assert refusal.code == "council_name_taken"
     else:
         raise AssertionError("an agent is named like the person")
+
+
+def test_a_room_that_is_gone_leaves_its_number_to_no_other(council, tmp_path):
+    """Ids of rooms and projects are given once: events of a deleted room would otherwise be told to the members of the next, whatever its project."""
+    (tmp_path / "other").mkdir()
+    side = council.act("create_room", project_id=council.project["id"], name="side")["id"]
+    council.opens(room=side, title="the merger")
+    council.act("delete_room", id=side)
+    again = council.act("create_room", project_id=council.project["id"], name="again")["id"]
+    assert again > side
+    eve = council.agent("eve", again)
+    assert "the merger" not in str(asyncio.run(waits(council, eve, cursor=0, timeout_s=0)))
+    council.act("delete_project", id=council.project["id"])
+    other = council.act("create_project", folder=str(tmp_path / "other"))
+    assert other["id"] > council.project["id"] and council.act("list_rooms")[0]["id"] > again
+    council.act("delete_project", id=other["id"])
+    council.forum.db.close()
+    council.open()
+    assert council.act("create_project", folder=str(tmp_path / "other"))["id"] > other["id"]
+
+
+def test_a_number_names_the_room_of_that_id_and_no_room_that_is_called_so(council):
+    side = council.act("create_room", project_id=council.project["id"], name="side")["id"]
+    council.act("create_room", project_id=council.project["id"], name=str(side + 2))
+    meant = council.act("create_room", project_id=council.project["id"], name="meant")["id"]
+    assert meant == side + 2
+    ann = council.agent("ann", council.room, side + 1, meant)
+    for named in (meant, str(meant), "meant", "#Meant"):
+        assert {council.act("get_thread", thread_id=council.opens(actor, room=named))["room_id"] for actor in (None, ann)} == {meant}, named
+    bob = council.agent("bob", council.room, side + 1)
+    assert council.act("get_thread", thread_id=council.opens(bob, room=str(meant)))["room_id"] == side + 1, "of those he is in"
