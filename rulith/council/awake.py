@@ -37,7 +37,8 @@ _SHELL_TEXT = re.compile(r"-[a-z]*c[a-z]*|/[ck]|-(command|c|encodedcommand|e|ec)
 # Flags without their dashes and case, as parsers of command lines read them.
 _GRANTS = ("dangerously", "allowdangerously", "allowall", "trust", "yolo", "fullauto", "autoapprove", "yesalways", "bypass", "settings", "adddir",
            "includedirectories", "permissionprompttool", "nosandbox", "disablesandbox")
-_GRANTS_WHOLE = frozenset(("y", "yes", "f", "force"))
+_GRANTS_WHOLE = frozenset(("y", "yes", "f", "force", "afk", "auto"))
+_RUNS_UNASKED = {"kimi": frozenset(("print", "quiet"))}      # program -> its ways of running in which it takes every tool without a question
 _VALUES = {                              # flag -> the values that lend nothing
     "permissionmode": frozenset(("default", "plan")), "approvalmode": frozenset(("default", "plan")),
     "askforapproval": frozenset(("untrusted", "on-request", "on-failure")),
@@ -62,7 +63,7 @@ class Launch:
     def filled(self, values: Mapping[str, str]) -> list[str]:
         """The command line for a watcher; its own places stay. Each place is filled once, whatever the values hold. Raises Refused council_grants."""
         filled = [_PLACE.sub(lambda place: values[place[1]] if place[1] in OURS else place[0], each) for each in self.arguments]
-        _check_grants(self.label, filled)
+        _check_grants(self.label, filled, self.command)
         return [self.command, *filled]
 
 
@@ -76,7 +77,7 @@ def read_launch(profile: Mapping | None) -> Launch:
     if len(arguments) > ARGUMENTS_MAX or any(len(each) > ARGUMENT_CHARS_MAX or "\0" in each for each in (command, *arguments)):
         raise Refused("council_launch", profile=label, problem="it has too many arguments, or one that is too long or holds a NUL")
     _check_places(label, command, arguments)
-    _check_grants(label, arguments)
+    _check_grants(label, arguments, command)
     return Launch(label, command, arguments, profile["mcp_install_mode"] == "config_file_flag" or any("{mcp_config}" in each for each in arguments))
 
 
@@ -99,18 +100,23 @@ def _check_places(label: str, command: str, arguments: Sequence[str]) -> None:
             raise Refused("council_launch", profile=label, problem="a shell would run what is filled in as its own text; name a script, which finds it in its environment")
 
 
-def _check_grants(label: str, arguments: Sequence[str]) -> None:
-    for argument in granting(arguments):
+def _check_grants(label: str, arguments: Sequence[str], command: str) -> None:
+    for argument in granting(arguments, command):
         raise Refused("council_grants", profile=label, argument=argument[:80])
 
 
+def _program(word: str) -> str:
+    return word.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
+
+
 def _is_shell(word: str) -> bool:
-    return word.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe") in _SHELLS
+    return _program(word) in _SHELLS
 
 
-def granting(arguments: Sequence[str]) -> list[str]:
+def granting(arguments: Sequence[str], command: str = "") -> list[str]:
     """The arguments that lend a program writing, or skip its questions; those within one text too."""
     words = [word for each in arguments for word in each.split()]
+    unasked = {flag for word in (command, *words) for flag in _RUNS_UNASKED.get(_program(word), ())}
     found = []
     for at, word in enumerate(words):
         if not word.startswith("-"):
@@ -118,7 +124,7 @@ def granting(arguments: Sequence[str]) -> list[str]:
         flag, has_value, value = word.partition("=")
         flag = flag.lstrip("-").replace("-", "").replace("_", "").lower()
         following = [value] if has_value else _until_flag(words[at + 1:])
-        if _grants(flag, [each.strip("'\"") for each in following]):
+        if flag in unasked or _grants(flag, [each.strip("'\"") for each in following]):
             found.append(word if has_value or not following or flag in _GRANTS_WHOLE else f"{word} {following[0]}")
     return found
 

@@ -26,7 +26,9 @@ def refused(code: str, *about, **named) -> str:
 def test_every_profile_that_comes_with_the_council_starts_or_says_that_it_does_not():
     for each in PROFILES:
         about = {"key": each.key, "label": each.label, "launch_cmd": each.command, "launch_args": json.dumps(each.arguments), "mcp_install_mode": each.install}
-        if each.command and each.key != "shell":
+        if each.key == "kimi-cli":
+            assert "--print" in refused("council_grants", each.command, *each.arguments), "it runs every tool unasked then, by its own manual"
+        elif each.command and each.key != "shell":
             assert "{prompt}" in read_launch(about).arguments
         else:
             with pytest.raises(Refused) as refusal:
@@ -69,7 +71,7 @@ def test_a_script_is_started_with_what_it_is_told():
     ("--full-auto",), ("--permission-mode", "bypassPermissions"), ("--permission-mode=bypassPermissions",), ("--permission-mode",), ("--approval-mode", "yolo"),
     ("--approvalMode=auto_edit",), ("--sandbox", "danger-full-access"), ("-s", "workspace-write"), ("-a", "never"), ("--allowed-tools", "Bash"),
     ("--allowedTools", "mcp__rivendell", "Edit"), ("--allowed-tools=mcp__rivendell,Write",), ("-c", "sandbox_mode=danger-full-access"), ("--config", "approval_policy='never'"),
-    ("--settings", "x.json"), ("--add-dir", "/"), ("--trust-all-tools",), ("--allow-all-tools",), ("run --yolo now",), ("--Dangerously-Skip-Permissions",),
+    ("--afk",), ("--auto",), ("--auto", "high"), ("--settings", "x.json"), ("--add-dir", "/"), ("--trust-all-tools",), ("--allow-all-tools",), ("run --yolo now",), ("--Dangerously-Skip-Permissions",),
 ])
 def test_an_argument_that_lends_writing_or_skips_questions_is_refused(arguments):
     assert arguments[0].split()[0] in refused("council_grants", "claude", "-p", "{prompt}", *arguments) or len(arguments[0].split()) > 1
@@ -82,6 +84,11 @@ def test_an_argument_that_lends_writing_or_skips_questions_is_refused(arguments)
 ])
 def test_an_argument_that_lends_nothing_is_taken(arguments):
     assert granting(arguments) == [] and read_launch(profile("claude", *arguments)).arguments == arguments
+
+
+@pytest.mark.parametrize("about", [("kimi", "--print"), ("/opt/kimi", "--quiet", "-p", "{prompt}"), ("uv", "run", "kimi", "--print"), ("KIMI.EXE", "--print")])
+def test_a_way_of_running_that_skips_questions_is_refused_of_the_program_whose_it_is(about):
+    assert about[-1] in refused("council_grants", *about) or "--quiet" in about
 
 
 def test_edits_that_were_accepted_unasked_are_asked_for():
