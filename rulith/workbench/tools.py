@@ -91,7 +91,7 @@ def _digest(content: bytes | None) -> str:
 def changed(bench: Workbench, instance: Instance) -> None:
     """Files of the Worker were written: it reads them anew, and pages too."""
     bench.reload_worker(instance)
-    bench.feed.put("changed", instance=instance.id, what="tools")
+    bench.feed.put("tools", instance=instance.id)
     bench.changed()
 
 

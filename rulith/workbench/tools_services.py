@@ -113,6 +113,20 @@ def definition_of(name: str, tools: Mapping[str, Mapping]) -> dict[str, object]:
     return {"name": name, "type": "mcp", "words": [], "accessModes": modes}
 
 
+def capability_of(name: str, tools: Mapping[str, Mapping]) -> dict[str, object]:
+    """A Capability to begin with: one Action for each Tool, in any Case; what is no read waits for a person. It concludes nothing."""
+    actions, used = [], set()
+    for tool, members in tools.items():
+        plain = re.sub(r"[^a-z0-9]+", "_", str(members["entry"]).lower()).strip("_")[:40]
+        action = plain if _LOWER.fullmatch(plain) and plain not in used else f"tool_{tool.rpartition('.')[2].partition('@')[0]}"
+        used.add(action)
+        actions.append({"id": action, "description": f"{members['entry']} of the MCP service {name}", "tool": tool, "kind": members["kind"], "source_types": ["mcp"],
+                        "params": members["params"], "preconditions": [{"predicate": "root", "args": {"node": "?root"}}], "effects": [], "returns": [],
+                        **({} if members["kind"] == "read" else {"decision": {"kind": "mcp_" + str(members["kind"])}})})
+    return {"format": "rulith-capability/1", "id": f"local.{name.replace('-', '_')}", "version": "1.0.0", "title": f"Tools of {name}",
+            "vocabulary": {"defines": [], "imports": [{"id": "root", "as": "root"}]}, "actions": actions}
+
+
 # -- what a form says ----------------------------------------------------------------------
 
 
@@ -198,7 +212,7 @@ class Services:
                 **{key: service[key] for key in ("directory", "registry") if key in service},
                 "hasSecrets": any(source.get(key) for key in ("env", "token", "headers")), "variables": sorted(source.get("env", {})),
                 "tools": [{"id": tool, "name": row["entry"], "kind": row["kind"]} for tool, row in tools.items()],
-                "discovered": service["discovered"], "definition": service["definition"]}
+                "discovered": service["discovered"], "definition": service["definition"], "capability": capability_of(name, tools)}
 
     # stepping
 

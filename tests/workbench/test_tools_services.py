@@ -15,11 +15,12 @@ import pytest
 from rulith.adapters.hands import Hands
 from rulith.adapters.sources import Sources
 from rulith.base.errors import Refused
+from rulith.board.capability_check import check_capability
 from rulith.disk.mcp_services import entries_of, file_of, folder_of, lent_of, read_services, whole_set
 from rulith.work import prober
 from rulith.work.settings import read_settings
 from rulith.workbench.tools_npm import FILESYSTEM
-from rulith.workbench.tools_services import judged, params_of
+from rulith.workbench.tools_services import capability_of, judged, params_of
 
 FAR = str(Path(__file__).parents[1] / "adapters" / "far_mcp.py")
 LIST = {"name": "list_files", "description": "Lists.", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}, "depth": {"type": "integer"}}, "required": ["path"]}}
@@ -216,6 +217,16 @@ def test_a_damaged_services_file_is_refused_whole_and_without_its_words(tmp_path
     with pytest.raises(Refused) as refused:
         read_services(file)
     assert refused.value.code == "mcp_services_unreadable"
+
+
+def test_the_capability_to_begin_with_can_be_installed_as_it_stands():
+    entry = {"adapter": "mcp", "sourceTypes": ["mcp"]}
+    tools = {f"local.mcp.my-shelf.00000000000{number}@1": {**entry, "entry": name, "kind": kind, "params": params} for number, (name, kind, params) in enumerate([
+        ("list_files", "read", {"path": "string", "depth": "number?"}), ("list-files", "write", {}), ("1st", "run", {"a": "boolean"})])}
+    document = capability_of("my-shelf", tools)
+    release, problems = check_capability(document)
+    assert problems == [] and release is not None
+    assert [(row["id"], "decision" in row) for row in document["actions"]] == [("list_files", False), ("tool_000000000001", True), ("tool_000000000002", True)]
 
 
 # -- schemas ------------------------------------------------------------------------------
