@@ -27,10 +27,10 @@ listeners.council = ({ events }) => {
     || (events.length > 0 && !STILL.includes(name) && (house || !HOUSE.includes(name)) && (name !== "get_thread" || threads.has(args.thread_id) || threads.has(null))));
 };
 
-/** Act for a form, and read again what it may have moved. The form is forgotten once it is done. */
+/** Act for a form, and read again what it may have moved. The form is forgotten once it is done, but for words that were written meanwhile. */
 export async function does(key, name, args) {
-  const result = await submit(key, () => call(name, args));
-  if (result) put(key, null);
+  const { body } = form(key), result = await submit(key, () => call(name, args));
+  if (result) put(key, form(key).body === body ? null : { verdict: "", severity: "" });
   stale((entry) => !STILL.includes(entry.name) || entry.name === "list_profiles");
   return result;
 }

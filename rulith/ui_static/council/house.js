@@ -17,6 +17,8 @@ const CAPS = [["max_replies_per_agent", "Replies per agent in a thread"], ["max_
 const KIND = [["launch_cmd", "Program", { class: "mono" }], ["mcp_install_mode", "It learns of the council by", { options: [["config_file_flag", "a file named by a flag"], ["env", "its environment"], ["none", "nothing"]] }]];
 const FOLDER = ["folder_path", "Folder", { class: "mono", note: "What is pinned to threads stays as it was." }];
 
+const GONE = quiet("This is not there any more.");
+
 const agentFields = () => [NAME, ["profile_id", "Kind", { options: [["", "not said"], ...(ask("list_profiles").value ?? []).map((row) => [row.id, row.label])] }], colorField,
   ["system_note", "Note", { maxlength: 2000, note: "What it is good at; the others read this." }]];
 
@@ -43,7 +45,7 @@ function members(room, act) {
 
 export const room = (s, act, id, back) => pane(s, act, "detail", "Room settings", known(act, "room", ask("list_rooms"), (all) => {
   const row = all.find((each) => each.id === id), key = `room/${id}`;
-  return row && [e("section", row.paused ? marked("Paused: agents neither open nor answer here", "waiting", "waiting") : quiet(`Agents open and answer here. ${usd(row.spent_usd)} spent so far.`),
+  return !row ? GONE : [e("section", row.paused ? marked("Paused: agents neither open nor answer here", "waiting", "waiting") : quiet(`Agents open and answer here. ${usd(row.spent_usd)} spent so far.`),
     e("div.row", press(row.paused ? "Let agents go on" : "Pause the room", () => quick(act, "update_room", { id, paused: !row.paused })))),
   changing(key, act, row, [PURPOSE, ...CAPS], "update_room", "Save the room", () => ({ id })), members(row, act),
   losing(`lose/${key}`, act, "Delete the room", `#${row.name}`, "All of its threads and replies go with it. Records in the project's folder stay.", async () => await does(`lose/${key}`, "delete_room", { id }) && go("needs", 0))];
@@ -55,7 +57,7 @@ export const project = (s, act, id) => known(act, "project", ask("list_projects"
   const row = all.find((each) => each.id === id), key = `project/${id}`, stats = ask("project_stats", { id }).value;
   const own = agents().filter((each) => each.project_id === id && !isPerson(each));
   if (s.route.at[2] === "agent") return create(s, act, id);
-  return row && page(s, act, row.name, changing(key, act, row, [NAME, colorField, FOLDER], "update_project", "Save the project", () => ({ id })), pairs([["Remote", row.git_remote]]),
+  return !row ? page(s, act, "Project", GONE) : page(s, act, row.name, changing(key, act, row, [NAME, colorField, FOLDER], "update_project", "Save the project", () => ({ id })), pairs([["Remote", row.git_remote]]),
     e("section", e("h3", "New room"), making(`room/${key}`, act, "Make the room", [NAME, PURPOSE], "create_room", () => ({ project_id: id }), (made) => go("room", made.id))),
     e("section", e("h3", "Agents"), e("ul.case-list", own.map((each) => agentRow(each, h("details", { key: "lose" }, e("summary", "Delete"), deletingAgent(each, act))))), e("p", link("Make an agent", "project", id, "agent"))),
     losing(`lose/${key}`, act, "Delete the project", row.name, stats ? `Lost with it: ${plural(stats.rooms, "room")}, ${plural(stats.threads, "thread")}, ${plural(stats.messages, "reply", "replies")}, ${plural(stats.agents, "agent")}. Kept in its folder: ${plural(stats.exported_records, "record")}.` : "", async () => await does(`lose/${key}`, "delete_project", { id }) && go("needs", 0)));
@@ -90,7 +92,7 @@ function awake(row, act, now) {
 
 export const agent = (s, act, id) => known(act, "agent", ask("list_agents"), (all) => {
   const row = all.find((each) => each.id === id), key = `agent/${id}`;
-  if (!row || isPerson(row)) return page(s, act, row?.name ?? "Agent", quiet(row ? "This is you: in every room of the project, and without a key." : "This agent is not there any more."));
+  if (!row || isPerson(row)) return page(s, act, row?.name ?? "Agent", row ? quiet("This is you: in every room of the project, and without a key.") : GONE);
   const rotate = async () => { const made = await does(`key/${id}`, "rotate_agent_key", { id }); if (made) dialog({ made, name: row.name }); };
   return page(s, act, row.name, changing(key, act, { ...row, profile_id: row.profile_id ?? "" }, agentFields(), "update_agent", "Save the agent", () => ({ id, ...kindOf(form(key)) })),
     joining(key, rooms().filter((each) => each.project_id === row.project_id), row.rooms, (room_id, on) => quick(act, on ? "join_room" : "leave_room", { agent_id: id, room_id })),
