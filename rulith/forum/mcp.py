@@ -91,7 +91,7 @@ class CouncilMcp:
         try:
             sent = read_json(request.body, "the body")
         except Refused as refusal:
-            called = _inexact_call(request.body) if refusal.code == "number_out_of_range" else None
+            called = _loose_call(request.body)
             if called is None:
                 return _json(unread, jsonrpc.error_of(refusal))
             return _json(200, result_body(called.id, refused(Refused("council_invalid", problem=refusal.happened.rstrip(".")))))
@@ -216,13 +216,16 @@ def _read(sent: object) -> jsonrpc.Message | dict:
         return jsonrpc.error_of(refusal, sent["id"] if isinstance(sent, dict) and jsonrpc.is_id(sent.get("id")) else None)
 
 
-def _inexact_call(body: bytes) -> jsonrpc.Request | None:
-    """The call of a tool that a body with a number outside the exact range is, so that its model reads why it was refused."""
+def _loose_call(body: bytes) -> jsonrpc.Request | None:
+    """The call of a tool that a body is to a reader that is less strict (a number out of range, half a letter, a key twice), so that its model reads why it was refused."""
     try:
         message = jsonrpc.read_message(json.loads(body))
+        if isinstance(message, jsonrpc.Request) and message.method == "tools/call":
+            str(message.id).encode("utf-8")
+            return message
     except (Refused, ValueError, RecursionError):
-        return None
-    return message if isinstance(message, jsonrpc.Request) and message.method == "tools/call" else None
+        pass
+    return None
 
 
 def _key_digest(request: Request) -> str:

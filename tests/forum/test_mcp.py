@@ -137,6 +137,18 @@ def test_what_is_no_request_that_is_served_gets_its_number(served, body, status,
 # --- dates -------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("arguments", "word"), [(b'{"query":"\\ud83d"}', "surrogate"), (b'{"query":"a","query":"b"}', "twice"), (b'{"limit":1e999}', "1e999")])
+def test_a_call_that_only_a_less_strict_reader_understands_is_refused_under_its_own_id(served, arguments, word):
+    """Half an emoji is what a program sends that cut a text: without its id the host would wait for the answer until its time is up."""
+    async def story(talk):
+        agent = await program(talk)
+        answer = (await agent.send(b'{"jsonrpc":"2.0","id":"c7","method":"tools/call","params":{"name":"search","arguments":' + arguments + b"}}")).json()
+        assert answer["id"] == "c7" and answer["result"]["isError"] and word in answer["result"]["content"][0]["text"], answer
+        answer = (await agent.send(b'{"jsonrpc":"2.0","id":"\\ud83d","method":"tools/call","params":{"name":"search","arguments":' + arguments + b"}}")).json()
+        assert answer["id"] is None and answer["error"]["code"] == -32700
+    served(story)
+
+
 def test_every_date_that_is_served_is_opened_by_its_own_name_and_any_other_by_the_middle_one(served):
     async def story(talk):
         agent = await program(talk)
