@@ -7,6 +7,7 @@ store judges it at its own start. What was read is remembered by the file's time
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,12 +27,12 @@ class SavedTalk:
     def heads(self) -> list[dict]:
         """Each turn as {id, sessionKey, at, title, name}, oldest first; each archived conversation as {sessionKey, archived}."""
         found: dict[str, tuple[tuple[int, int], dict]] = {}
-        for path in self._files():
+        for entry in self._files():
             try:
-                held = path.stat()
+                held = entry.stat()
                 mark = (held.st_mtime_ns, held.st_size)
-                known = self._heads.get(path.name)
-                found[path.name] = known if known is not None and known[0] == mark else (mark, _head(path))
+                known = self._heads.get(entry.name)
+                found[entry.name] = known if known is not None and known[0] == mark else (mark, _head(Path(entry.path)))
             except (OSError, Refused, ValueError, KeyError, TypeError, RecursionError):
                 continue                             # gone meanwhile, or not ours to judge
         self._heads = found
@@ -44,9 +45,17 @@ class SavedTalk:
         except (OSError, Refused, ValueError, RecursionError):
             return None
 
-    def _files(self) -> list[Path]:
+    def raw(self, name: str) -> bytes:
+        """The file of a turn as it lies there; empty where it cannot be read."""
         try:
-            return [path for path in self._folder.iterdir() if path.name.endswith((TURN_SUFFIX, SESSION_SUFFIX))]
+            return read_bounded(self._folder / name, HISTORY_FILE_BYTES_MAX)
+        except Refused:
+            return b""
+
+    def _files(self) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(self._folder) as entries:
+                return [entry for entry in entries if entry.name.endswith((TURN_SUFFIX, SESSION_SUFFIX))]
         except OSError:
             return []
 

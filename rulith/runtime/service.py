@@ -157,7 +157,8 @@ class Service:
             "replies": [], "requestId": task.request_id, "fingerprint": fingerprint, "receipt": receipt,
             "modelService": self._model_service, "note": "", "outcome": "", "endedAt": None, "caseIds": [], "usage": {}})
         self._queue.append(Job(task, key, record))
-        self.emit("task-queued", session=key, task=record["id"], text=record["text"])
+        files = {"attachments": list(task.attachments)} if task.attachments else {}
+        self.emit("task-queued", session=key, task=record["id"], text=record["text"], **files)
         self._wake.set()
         return {**receipt, "queued": len(self._queue)}
 
@@ -335,7 +336,7 @@ class Service:
         cases = list(dict.fromkeys([*record.get("activeCaseIds", []), *(row["caseId"] for row in record.get("closedCases", []))]))
         try:
             self._keep(job, state=INTERRUPTED if outcome == "interrupted" else FINISHED, replies=job.replies, note=note, outcome=outcome,
-                       endedAt=record["endedAt"], caseIds=cases, usage=job.usage)
+                       endedAt=record["endedAt"], caseIds=cases, usage=job.usage, **({"closedCases": closed} if (closed := record.get("closedCases")) else {}))
         except Refused:
             if not keep_going:
                 raise

@@ -17,7 +17,7 @@ from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.base.limits import COUNCIL_BODY_BYTES_MAX, LOCAL_API_BODY_BYTES_MAX, MATERIAL_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
 from rulith.net.messages import Request, Response, StreamResponse, json_response
-from rulith.workbench import calculation, jobs, materials
+from rulith.workbench import calculation, jobs, materials, talk_api
 from rulith.workbench.bench import Workbench
 from rulith.workbench.console import PREFIX as CONSOLE
 from rulith.workbench.console import pass_through
@@ -61,8 +61,7 @@ class Api:
         self.deliveries = materials.Deliveries(bench.materials_key)
         bench.takes_read = self.deliveries.heard
         self._gets: dict[str, Route] = {"state": self._board, "demo": self._demo, "activity": self._activity,
-                                        "conversations": lambda request, instance: instance.talker.conversations(),
-                                        "conversation": lambda request, instance: instance.talker.conversation(request.query.get("session", "")),
+                                        **talk_api.gets(bench.feed),
                                         "materials": lambda request, instance: materials.listed(bench, instance)}
         tools = ToolRoutes(bench)
         self._gets |= tools.gets
@@ -70,7 +69,7 @@ class Api:
                                          "model": self._model, "worker": self._worker_operation, "agent": self._agent_operation,
                                          "task": self._task,
                                          "turn/stop": self._passed("/turn/stop", ("sessionKey",), ("id",)),
-                                         "conversation/archive": self._passed("/conversation/archive", ("sessionKey", "archived")),
+                                         **talk_api.posts(bench.feed),
                                          "materials": self._add_material,
                                          "materials/submit": self._attach, "materials/deliver": self._deliver}
 
@@ -228,8 +227,7 @@ class Api:
 
     async def _task(self, request: Request, instance: Instance) -> object:
         body = materials.members(request, ("requestId", "text"), TASK_OPTIONS)
-        instance.talker.check_ready()
-        return await instance.talker.ask("/task", *await materials.task_of(instance, body))
+        return await talk_api.task(self.bench.feed, instance, body)
 
     def _passed(self, path: str, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> Route:
         """A route that the Agent answers: the page's members go to it as they are."""

@@ -114,7 +114,15 @@ async def task_of(instance: Instance, body: dict) -> tuple[dict, dict[str, str]]
     receipt = (await attach(instance, given))["submissionReceipt"]
     store = await asyncio.to_thread(Materials.open, area_of(instance.profile), belonging_of(instance.profile))
     proof = await asyncio.to_thread(task_proof, store, instance.profile.agent_id, str(body["requestId"]))
+    if isinstance(body["text"], str) and not body["text"].strip():
+        body["text"] = _about(receipt["attachments"])
     return {**body, "attachments": receipt["attachments"]}, {PROOF_HEADER: proof}
+
+
+def _about(files: list[dict]) -> str:
+    """What is asked where files come without words; nothing of their content."""
+    named = "; ".join(f"{each['name']} ({each['mediaType']}, {each['totalBytes']} bytes, {each['id']})" for each in files)
+    return f"I added {'a file' if len(files) == 1 else f'{len(files)} files'} and wrote nothing: {named}. Look at what it is, and ask me what to do with it."
 
 
 class Deliveries:

@@ -32,12 +32,15 @@ class Step:
     state: str = "running"
     stage: str | None = None
     ended_at: str | None = None
+    is_withheld: bool = False
 
     def row(self) -> dict[str, object]:
         made: dict[str, object] = {"n": self.n, "label": self.label, "state": self.state, "startedAt": self.started_at,
                                    "endedAt": self.ended_at, "input": self.input, "output": self.output}
         if self.stage:
             made["stage"] = self.stage
+        if self.is_withheld:
+            made["withheld"] = True
         return made
 
 
@@ -84,6 +87,9 @@ class Run:
             return True
         if kind == "action-outcome":
             self._outcome(event, at)
+            return True
+        if kind == "board-observation-unavailable" and self.steps and self.steps[-1].state == "unknown":
+            self.steps[-1].state = "unobserved"      # it was a look, and nothing was asked for
             return True
         if kind in ("case-open", "case-state", "focus", "case-closed"):
             return self._case(event)
@@ -135,8 +141,9 @@ class Run:
         waits = step.state in WAITING and event.get("held") and not event.get("state")
         if not waits:                        # what was heard while it was held says more than that it was held
             step.state, step.stage = result_state(event, held=held)
-        if step.state != "running":
+        if step.state not in ("running", *WAITING):      # a person's time counts too
             step.ended_at = at
+        step.is_withheld = step.is_withheld or _object(event.get("output")).get("contentWithheld") is True
         opened = event.get("output")
         if not self.case_id and isinstance(opened, str):
             self.case_id = _case_in(opened)
@@ -147,7 +154,7 @@ class Run:
         step = next((each for each in reversed(self.steps) if each.label.startswith("ApplyAction")), None)
         if step is not None and state and step.state != "shown_earlier":
             step.state, step.stage = state, None
-            step.ended_at = step.ended_at or at
+            step.ended_at = None if state in WAITING else step.ended_at or at
 
     def _open_step(self, event: Mapping[str, object]) -> Step | None:
         """The step this answer is for: by call id, else the newest unanswered one."""
@@ -162,8 +169,9 @@ class Run:
         """The Agent's process is gone; what it left open has no known answer."""
         self.ended_at, self.exit = at, code
         for step in self.steps:
-            if step.ended_at is None and step.state == "running":
-                step.state, step.ended_at = "unknown", at
+            if step.ended_at is None and step.state not in WAITING:
+                step.state = "unknown"
+            step.ended_at = step.ended_at or at
         if self.stopping and code not in (0, 10, 11, 12, 13):
             self.exit, self.problem = STOPPED_EXITS[1], ""
         elif not self.problem and code not in (0, 10):
@@ -175,10 +183,10 @@ def result_state(event: Mapping[str, object], *, held: bool = False) -> tuple[st
     said = event.get("state")
     if isinstance(said, str) and said:
         return said, event.get("stage") if isinstance(event.get("stage"), str) else None
+    if event.get("notExecuted"):
+        return ("not_sent" if event.get("transportFailed") else "shown_earlier" if event.get("code") == SHOWN_FIRST else "not_executed"), None
     if event.get("transportFailed"):
         return "unknown", None
-    if event.get("notExecuted"):
-        return ("shown_earlier" if event.get("code") == SHOWN_FIRST else "not_sent"), None
     if held or event.get("held"):
         return "running", "at_worker"
     return ("done", None) if event.get("accepted") else ("refused", None)

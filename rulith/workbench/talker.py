@@ -18,7 +18,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Refused
 from rulith.base.ids import mint
-from rulith.base.limits import SHOWN_TITLE_CHARS_MAX, TALK_LIST_SHOWN, TALK_TURNS_KEPT, TALK_TURNS_SHOWN
+from rulith.base.limits import SHOWN_TITLE_CHARS_MAX, TALK_TURNS_KEPT
+from rulith.disk.conversations import Conversations
 from rulith.disk.profiles import Profile
 from rulith.disk.saved_talk import SavedTalk
 from rulith.net.client import HttpClient, NetFailed
@@ -29,11 +30,13 @@ from rulith.workbench.models import model_row
 from rulith.workbench.roles import Child, Event, Role
 from rulith.workbench.runs import text_of
 from rulith.workbench.supervision import Is
-from rulith.workbench.turns import CUT_SHORT, Turn, saved_row
+from rulith.workbench.talk_reads import TalkReads, Under
+from rulith.workbench.turns import CUT_SHORT, Turn, files_of
 
 REFUSED = (2, 3, 4, 5, 15)       # settings, token, taken over, its conversations, another run: a new try meets the same
 KEY_HEADER = "x-rulith-serve"
 ASK_S = 15.0
+SESSION_KEY_CHARS_MAX = 128
 OWNER = {"origin": "home", "accountId": "", "agentId": ""}
 _LIFE = ("spawn", "exit", "restart-wait", "restart-failed")
 Launch = Callable[[Callable[[Event], None], Mapping[str, str]], Awaitable[Child]]
@@ -53,7 +56,10 @@ class Talker:
         self._on_change = on_change
         self._url = self._key = ""
         self._turns: OrderedDict[str, Turn] = OrderedDict()
-        self._saved = SavedTalk(profile.directory / "conversations", {**OWNER, "agentId": profile.agent_id})
+        self._owner = {**OWNER, "agentId": profile.agent_id}
+        self._saved = SavedTalk(profile.directory / "conversations", self._owner)
+        self._searching = asyncio.Lock()
+        self.drafting = asyncio.Lock()           # drafts of one Agent are written in the order in which they came
         self._reload = False
         self.role = Role(f"agent {profile.name}", self._start, clock, ready_on=("serving",), on_event=self._heard, on_change=on_change, refused=REFUSED)
 
@@ -88,7 +94,7 @@ class Talker:
         if kind == "serving":
             self._url = text_of(event.get("url"))
         if kind == "task-queued":
-            self._add(Turn(text_of(event.get("task")), text_of(event.get("session")), text_of(event.get("text")), at))
+            self._add(Turn(text_of(event.get("task")), text_of(event.get("session")), text_of(event.get("text")), at, attachments=files_of(event.get("attachments"))))
         elif (turn := self._turns.get(text_of(event.get("task")))) is not None:
             self._show(turn, turn.take(event, at))
             if kind == "task-done":
@@ -143,32 +149,45 @@ class Talker:
             said = {**said, "happened": said.get("teaching", ""), "next": "", "facts": facts}
         return json_response(answer.status, said, [("cache-control", "no-store")])
 
-    async def conversations(self) -> dict[str, object]:
+    async def conversations(self, archived: bool | None = None, offset: int = 0) -> dict[str, object]:
         """Every conversation, the one with the newest turn first."""
-        heads = await asyncio.to_thread(self._saved.heads)
-        archived = {head["sessionKey"] for head in heads if head.get("archived")}
-        turns = {head["id"]: head for head in heads if "id" in head}
-        for turn in self._turns.values():
-            turns.setdefault(turn.id, {"sessionKey": turn.session_key, "at": turn.at, "title": turn.text[:SHOWN_TITLE_CHARS_MAX]})
-        found: dict[str, dict[str, object]] = {}
-        for head in sorted(turns.values(), key=lambda each: each["at"]):
-            row = found.pop(head["sessionKey"], None) or {"sessionKey": head["sessionKey"], "title": head["title"], "turns": 0}
-            found[head["sessionKey"]] = {**row, "at": head["at"], "turns": int(str(row["turns"])) + 1, "archived": head["sessionKey"] in archived}
-        rows = list(reversed(found.values()))
-        return {"conversations": rows[:TALK_LIST_SHOWN], "total": len(rows)}
+        return await self._read(lambda reads: reads.conversations(archived, offset))
 
-    async def conversation(self, session_key: str) -> dict[str, object]:
-        """The newest turns of one conversation, oldest first; `sequence` is the feed's row they are true at."""
-        def read() -> list[dict]:
-            heads = [head for head in self._saved.heads() if head["sessionKey"] == session_key and "id" in head and head["id"] not in live]
-            return [turn for head in heads[-TALK_TURNS_SHOWN:] if (turn := self._saved.turn(head["name"])) is not None]
+    async def conversation(self, session_key: str, before: int | None = None) -> dict[str, object]:
+        """Some turns of one conversation, oldest first; `sequence` is the feed's row they are true at."""
+        sequence = self._feed.sequence
+        return {**await self._read(lambda reads: reads.conversation(session_key, before)), "sequence": sequence}
 
-        live = {turn.id: turn for turn in self._turns.values() if turn.session_key == session_key}
-        saved = await asyncio.to_thread(read)
-        rows = [saved_row(turn, False) for turn in saved if turn.get("id") not in self._turns]
-        rows += [turn.row() for turn in self._turns.values() if turn.session_key == session_key]
-        rows.sort(key=lambda row: str(row["at"]))
-        return {"sessionKey": session_key, "turns": rows[-TALK_TURNS_SHOWN:], "total": len(rows), "sequence": self._feed.sequence}
+    async def search(self, words: str) -> dict[str, object]:
+        """Where these words stand; one search at a time. Raises Refused talk_query."""
+        async with self._searching:
+            return await self._read(lambda reads: reads.search(words))
+
+    async def archive(self, given: Mapping[str, object]) -> Response:
+        """Put a conversation away or take it back. The Agent does it while it runs; while none does, it is done here.
+
+        Raises Refused task_refused, history_unusable, agent_not_ready.
+        """
+        if self.role.state is not Is.STOPPED and self.role.state not in (Is.NEEDS_SETUP, Is.FAILED):
+            return await self.ask("/conversation/archive", given)
+        key, archived = given["sessionKey"], given["archived"]
+        if not isinstance(key, str) or not 0 < len(key) <= SESSION_KEY_CHARS_MAX or not isinstance(archived, bool):
+            raise Refused("task_refused", problem="it names no conversation, or archived is neither true nor false")
+
+        def change() -> None:
+            store = Conversations.open(self.profile.directory / "conversations", self._owner, clock=self._clock)
+            try:
+                store.archive(key, archived)
+            finally:
+                store.close()
+
+        await asyncio.to_thread(change)
+        state = "archived" if archived else "active"
+        return json_response(200, {"ok": True, "sessionKey": key, "archived": archived, "state": state}, [("cache-control", "no-store")])
+
+    async def _read(self, look: Callable[[TalkReads], dict[str, object]]) -> dict[str, object]:
+        live = [Under(turn.id, turn.session_key, turn.at, turn.text[:SHOWN_TITLE_CHARS_MAX], turn.row()) for turn in self._turns.values()]
+        return await asyncio.to_thread(lambda: look(TalkReads(self._saved, live)))
 
 
 async def _nobody(request: object) -> Response:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rulith.base.limits import RUN_STEPS_MAX, TALK_SAID_CHARS_MAX
+from rulith.base.limits import ATTACHMENTS_MAX, RUN_STEPS_MAX, TALK_SAID_CHARS_MAX
 from rulith.workbench.runs import Run, text_of
 
 Row = dict[str, object]
-_CALLS = ("tool-call", "tool-result", "held-call", "action-outcome")
+_CALLS = ("tool-call", "tool-result", "held-call", "action-outcome", "board-observation-unavailable")
 CUT_SHORT = "The program ended before this turn did. It is not run again."
 
 
@@ -36,6 +36,8 @@ class Turn:
     ended_at: str | None = None
     outcome: str = ""
     problem: str = ""
+    attachments: list[Row] = field(default_factory=list)
+    closed: list[Row] = field(default_factory=list)
     parts: list[Row] = field(default_factory=list)
     _run: Run = field(init=False)
     _said: Row | None = None             # the part that words are still added to
@@ -48,10 +50,11 @@ class Turn:
     def head(self) -> Row:
         """Everything but its parts."""
         return {"id": self.id, "sessionKey": self.session_key, "text": self.text, "at": self.at, "state": self.state, "startedAt": self.started_at,
-                "endedAt": self.ended_at, "outcome": self.outcome, "problem": self.problem, "caseId": self._run.case_id}
+                "endedAt": self.ended_at, "outcome": self.outcome, "problem": self.problem, "caseId": self._run.case_id,
+                **({"attachments": self.attachments} if self.attachments else {}), **({"closedCases": self.closed} if self.closed else {})}
 
     def row(self) -> Row:
-        return {**self.head(), "parts": list(self.parts)}
+        return {**self.head(), "parts": [dict(part) for part in self.parts]}
 
     def take(self, event: Mapping[str, object], at: str) -> list[Row]:
         """Fold one event in; what the page is to hear: {turn: head}, {part}, or {words, n, from}, each of this turn."""
@@ -75,6 +78,7 @@ class Turn:
             self.problem = text_of(event.get("message"))
             rows.append({"turn": self.head()})
         elif kind == "task-done":
+            self.closed = closed_of(event.get("closedCases"))
             rows += self.end(text_of(event.get("outcome")), text_of(event.get("note")), at)
         elif self._run.take({**event, "type": kind}, at) and kind in ("case-open", "case-state", "focus", "case-closed"):
             rows.append({"turn": self.head()})
@@ -154,7 +158,21 @@ def saved_row(turn: Mapping[str, object], is_live: bool) -> Row:
     over = ended or not is_live
     note = text_of(turn.get("note")) if ended else CUT_SHORT if over else ""
     cases = turn.get("caseIds")
+    files, closed = files_of(turn.get("attachments")), closed_of(turn.get("closedCases"))
     return {"id": turn.get("id"), "sessionKey": turn.get("sessionKey"), "text": text_of(turn.get("text")), "at": turn.get("at"),
             "state": "ended" if over else turn.get("state"), "startedAt": turn.get("startedAt"), "endedAt": turn.get("endedAt"),
             "outcome": text_of(turn.get("outcome")) or ("interrupted" if over else ""), "problem": beyond_words(note, parts),
-            "caseId": cases[0] if isinstance(cases, list) and cases and isinstance(cases[0], str) else "", "parts": parts}
+            "caseId": cases[0] if isinstance(cases, list) and cases and isinstance(cases[0], str) else "", "parts": parts,
+            **({"attachments": files} if files else {}), **({"closedCases": closed} if closed else {})}
+
+
+def files_of(value: object) -> list[Row]:
+    """The files that went with a message: {name, mediaType, totalBytes, digest}."""
+    rows = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+    return [{name: each.get(name) for name in ("name", "mediaType", "totalBytes", "digest")} for each in rows][:ATTACHMENTS_MAX]
+
+
+def closed_of(value: object) -> list[Row]:
+    """The Cases that a turn closed: {caseId, disposition}."""
+    rows = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+    return [{"caseId": text_of(each.get("caseId")), "disposition": text_of(each.get("disposition")) or "completed"} for each in rows][:RUN_STEPS_MAX]

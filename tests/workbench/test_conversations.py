@@ -167,7 +167,7 @@ def test_without_a_model_the_agent_is_not_started_and_says_what_is_missing(desk)
     assert desk.post("agent", {"operation": "dance"})[1]["errorCode"] == "agent_operation"
     assert desk.send("hello", "request-0000000001")[1]["errorCode"] == "agent_not_ready"
     assert desk.post("task", {"text": "no request id"})[1]["errorCode"] == "body_field"
-    assert desk.get("conversations") == {"ok": True, "conversations": [], "total": 0}
+    assert desk.get("conversations") == {"ok": True, "conversations": [], "total": 0, "offset": 0, "hasMore": False}
 
 
 def test_while_another_run_holds_the_agent_it_is_not_started_and_says_which(desk):
@@ -232,3 +232,40 @@ def test_odd_and_large_requests_are_refused_by_name_and_the_longest_message_pass
         assert desk.get("conversation")["turns"] == desk.get("conversation?session=%00%ff")["turns"] == []
         assert desk.send("\u6f22" * 20_000, "request-0000000003")[0] == 202          # as much as the page's field takes
         assert len(desk.ended()["text"]) == 8_000 and desk.talk()["state"] == "online"
+
+
+def test_drafts_are_kept_by_the_host_and_gone_with_the_message_that_they_became(desk):
+    """The design, §8; every member of a draft is looked at."""
+    file = {"id": "ui_" + "0" * 32, "name": "a.txt"}
+    odd = [{"sessionKey": "", "text": "x"}, {"sessionKey": "s", "text": 5}, {"sessionKey": "s", "text": "x" * 20_001}, {"sessionKey": "s", "text": "x", "files": [5]},
+           {"sessionKey": "s", "text": "x", "files": [file] * 9}, {"sessionKey": "s", "text": "x", "target": {"other": "1"}}, {"sessionKey": "s", "text": "x", "target": {"caseId": 5}}]
+    assert [desk.post("draft", each)[1]["errorCode"] for each in odd] == ["draft_field"] * len(odd)
+    whole = {"sessionKey": "orders", "text": "half a", "requestId": "request-0000000001", "files": [file], "target": {"caseId": "case_1"}}
+    assert desk.post("draft", {**whole, "tab": "t1"})[0] == 200
+    assert desk.get("draft?session=orders")["draft"] == whole == desk.get("drafts")["drafts"][0]
+    assert desk.get("draft?session=other")["draft"] is None
+    with TalkModel() as model:
+        desk.start_agent(model)
+        desk.post("draft", {**whole, "files": [], "target": {}})
+        assert desk.send("half a", "request-0000000002")[0] == 202 and desk.get("draft?session=orders")["draft"] is not None      # another request
+        assert desk.send("half a", "request-0000000001")[0] == 202 and desk.get("drafts")["drafts"] == []
+        desk.post("draft", {"sessionKey": "orders", "text": "x"})
+        desk.post("draft", {"sessionKey": "orders", "text": ""})
+        assert desk.get("drafts")["drafts"] == []
+        desk.ended(1)
+        assert [each["sessionKey"] for each in desk.get("conversations/search?text=HALF")["found"]] == ["orders", "orders"]
+        assert desk.get("conversations/search?text=")["errorCode"] == desk.get("conversation?session=orders&before=x")["errorCode"] == "talk_query"
+        assert desk.get("conversations?archived=maybe")["errorCode"] == desk.get("conversations?offset=-1")["errorCode"] == "talk_query"
+        # a file without words is asked about by its name
+        made = desk.post("materials", {"name": "order.txt", "mediaType": "text/plain", "bytes": "b25l"})[1]["material"]
+        until(lambda: desk.talk()["state"] == "online")
+        sent = until(lambda: (found := desk.post("task", {"requestId": "request-0000000003", "sessionKey": "files", "text": " ", "attachments": [made["id"]]}))[0] == 202 and found)
+        row = until(lambda: [turn for turn in desk.turns("files") if turn["id"] == sent[1]["id"] and turn["state"] == "ended"])[0]
+        assert "order.txt (text/plain, 3 bytes" in row["text"] and row["attachments"][0]["name"] == "order.txt"
+        # without an Agent it is put away here
+        desk.post("agent", {"operation": "stop"})
+        until(lambda: desk.talk()["state"] == "stopped")
+        assert desk.post("conversation/archive", {"sessionKey": "orders", "archived": True})[1]["state"] == "archived"
+        assert [row["sessionKey"] for row in desk.get("conversations?archived=true")["conversations"]] == ["orders"]
+        assert desk.post("conversation/archive", {"sessionKey": "orders", "archived": False})[1]["state"] == "active"
+        assert desk.post("conversation/archive", {"sessionKey": "orders", "archived": 1})[1]["errorCode"] == "task_refused"

@@ -43,7 +43,8 @@ def test_a_held_call_keeps_running_until_its_answer():
 
 def test_a_lost_answer_is_unknown_and_an_unsent_call_is_not_sent():
     assert result_state({"transportFailed": True}) == ("unknown", None)
-    assert result_state({"notExecuted": True}) == ("not_sent", None)
+    assert result_state({"notExecuted": True}) == ("not_executed", None)
+    assert result_state({"notExecuted": True, "transportFailed": True}) == ("not_sent", None)
 
 
 def test_the_case_is_remembered_from_whatever_names_it():
@@ -75,7 +76,23 @@ def test_a_call_answered_by_an_earlier_outcome_is_no_refusal():
                {"type": "action-outcome", "action": "x.read", "state": "refused"})
     assert made.steps[0].state == "shown_earlier" and made.steps[0].ended_at == AT
     made = run(call(1), answer(1, accepted=False, notExecuted=True, code="operation_running"))
-    assert made.steps[0].state == "not_sent"
+    assert made.steps[0].state == "not_executed"
+
+
+def test_a_call_that_waits_for_a_person_has_no_end_until_the_run_has_one():
+    """The clock of a held call runs on (the workbench surface, §17)."""
+    held = {"type": "held-call", "callId": "c1", "cmd": "ApplyAction", "state": "waiting_for_decision"}
+    made = run(call(1), {**held, "callId": call(1)["callId"]})
+    assert (made.steps[0].state, made.steps[0].ended_at) == ("waiting_for_decision", None)
+    made.end(11, AT)
+    assert (made.steps[0].state, made.steps[0].ended_at) == ("waiting_for_decision", AT)
+
+
+def test_a_look_that_could_not_be_had_and_content_that_is_withheld_are_told_as_that():
+    made = run(call(1), answer(1, accepted=False, transportFailed=True), {"type": "board-observation-unavailable", "cmd": "QueryBoard"})
+    assert made.steps[0].state == "unobserved"
+    made = run(call(1), answer(1, accepted=False, held=True, state="done", output={"state": "done", "contentWithheld": True}))
+    assert made.steps[0].row()["withheld"] is True and made.steps[0].state == "done"
 
 
 def test_events_of_unknown_kinds_change_nothing():

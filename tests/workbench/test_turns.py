@@ -11,7 +11,7 @@ from rulith.base.limits import RUN_STEPS_MAX, TALK_SAID_CHARS_MAX
 from rulith.disk.saved_talk import SavedTalk
 from rulith.disk.conversations import Conversations
 from rulith.base.clock import ManualClock
-from rulith.workbench.turns import CUT_SHORT, Turn, beyond_words, saved_row
+from rulith.workbench.turns import CUT_SHORT, Turn, beyond_words, files_of, saved_row
 
 AT, LATER = "2026-10-03T08:00:00.000Z", "2026-10-03T08:00:09.000Z"
 OWNER = {"origin": "home", "accountId": "", "agentId": "agent_1"}
@@ -93,6 +93,19 @@ def test_a_note_is_shown_only_where_it_says_more_than_the_words():
 def test_a_turn_that_nobody_runs_any_more_is_interrupted():
     row = saved_row({"id": "t", "sessionKey": "s", "text": "x", "at": AT, "state": "running", "replies": [{"text": "as far"}]}, False)
     assert (row["state"], row["outcome"], row["problem"], row["parts"][0]["text"]) == ("ended", "interrupted", CUT_SHORT, "as far")
+
+
+def test_files_and_closed_cases_stand_with_their_turn_live_and_saved():
+    """The workbench surface, §13: one closed Case each, with its disposition."""
+    files = [{"name": "a.txt", "mediaType": "text/plain", "totalBytes": 3, "digest": "d"}]
+    closed = [{"caseId": "case_1", "root": "root_1", "disposition": "void"}, {"caseId": "case_2"}, "odd"]
+    made = Turn("turn_1", "orders", "do it", AT, attachments=files_of([{**files[0], "id": "mat_1"}, 5]))
+    made.take({"type": "task-done", "outcome": "completed", "note": "", "closedCases": closed}, AT)
+    wanted = [{"caseId": "case_1", "disposition": "void"}, {"caseId": "case_2", "disposition": "completed"}]
+    saved = saved_row({"id": "t", "sessionKey": "s", "text": "x", "at": AT, "state": "finished", "attachments": files, "closedCases": closed}, False)
+    for row in (made.row(), saved):
+        assert (row["attachments"], row["closedCases"]) == (files, wanted)
+    assert "attachments" not in turn()[0].row() and "closedCases" not in turn()[0].row()
 
 
 def test_the_saved_store_is_read_while_its_writer_holds_it_and_damage_is_left_out(tmp_path):
