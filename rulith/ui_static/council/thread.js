@@ -89,6 +89,7 @@ function ending(thread, act, { tag }) {
     return done("resolve_thread", { summary, status, ...(verdict && { verdict }) });
   };
   return mode && box(formOf(key, act, "Resolve", resolve, [
+    thread.operation && quiet("This answers no operation: the decision itself is made in the Console."),
     field(key, "summary", "What was decided, and why", { rows: 3, required: true }),
     e("div.filters", field(key, "status", "It is", { options: [["RESOLVED", "resolved, with a record"], ["WONTFIX", "not pursued"], ["BLOCKED", "blocked, still open"]] }),
       tag?.verdicts.length > 0 && field(key, "verdict", "It came to", { options: verdicts(tag.verdicts) }))], { more: back("Not yet") }));
