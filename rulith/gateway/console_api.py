@@ -36,7 +36,7 @@ COOKIE, TOKEN_HEADER = "rulith_console", "x-rulith-console"
 CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 # address under /console/ -> (place under ui_static, media type); nothing else is served
-_SCRIPTS = ("console", "views", "admin", "cases", "setup", "constitution", "lists", "access", "people", "places", "release", "proof", "unknown")
+_SCRIPTS = ("console", "views", "admin", "cases", "setup", "constitution", "lists", "access", "people", "places", "release", "proof", "unknown", "orders", "embed")
 FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": ("console/index.html", "text/html; charset=utf-8"),
          **{f"{name}.js": (f"console/{name}.js", "text/javascript; charset=utf-8") for name in _SCRIPTS},
          "console.css": ("console/console.css", "text/css; charset=utf-8"), "icon.svg": ("icon.svg", "image/svg+xml")}
@@ -134,7 +134,7 @@ class Console:
         if route == "people":
             return _no_store({"ok": True, "now": self.authority.now(), "people": self.persons.listed()})
         if route == "orders":
-            return _no_store({"ok": True, "now": self.authority.now(), "orders": self.orders.listed(request.query.get("agent", ""))})
+            return _no_store({"ok": True, "now": self.authority.now(), **self.orders.page(request.query.get("agent", ""))})
         if route == "access":
             return _no_store({"ok": True, "now": self.authority.now(), "access": self._access.listed(), "agents": self._agents()})
         if route == "access-code":

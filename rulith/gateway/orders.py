@@ -16,11 +16,12 @@ from collections.abc import Mapping
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.base.json_text import compact_json, read_json
-from rulith.base.limits import INLINE_BYTES_MAX
+from rulith.base.limits import CASES_LISTED_MAX, INLINE_BYTES_MAX
 from rulith.board.cases import find_case
 from rulith.board.orders import ANSWERED, CLAIMED, ERROR, EVIDENCE, OPEN, SATISFIED, VERIFICATION, WITHDRAWN, Order
 from rulith.board.registry import judge_authority
 from rulith.board.state import CLOSED
+from rulith.board.views import case_title
 from rulith.gateway.authority import Authority
 from rulith.gateway.worker_work import Holder
 from rulith.wire.contract import validate
@@ -84,6 +85,22 @@ class WorkOrders:
         if problem is not None:
             raise Refused("order_unanswerable", tool=tool_id, problem=problem)
         return found.connection_id, lock
+
+    def page(self, agent_id: str) -> dict:
+        """{orders, asking}: the orders of an Agent, the only one's where none is named, and what may be asked about which of its Cases."""
+        registry = self.authority.registry
+        agent_id = agent_id or next(iter(registry.agents), "")
+        found = self.listed(agent_id)
+        board, ways = self.authority.agents[agent_id].names, []
+        for source in registry.sources.values():
+            for lock in registry.locks_of(source.connection_id) if registry.connection(source.connection_id)["agentId"] == agent_id else ():
+                descriptor = lock.descriptor
+                if descriptor.get("kind") == "read" and source.type in descriptor.get("sourceTypes", ()) and descriptor.get("returns"):
+                    ways.append({"source": source.name, "toolId": lock.tool_id, "returns": [
+                        {"predicate": row["predicate"], "args": sorted(row["args"]), "may": source.may_attest(row["predicate"])} for row in descriptor["returns"]]})
+        cases = [{"caseId": row["caseId"], "key": " ".join(map(str, row.get("businessKey", {}).values())) or row["caseId"],
+                  "title": case_title(board.state, board.case(row["caseId"])).get("title", row["caseType"])} for row in reversed(board.cases(CASES_LISTED_MAX, live=True))]
+        return {"orders": found, "asking": {"agentId": agent_id, "ways": ways, "cases": cases}}
 
     def listed(self, agent_id: str) -> list[dict]:
         """The orders of an Agent, the newest first."""

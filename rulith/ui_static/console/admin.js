@@ -8,6 +8,7 @@ import { agents, connections, sources } from "./setup.js";
 export const SECTIONS = [
   { id: "decisions", words: "Decisions", group: "What waits", needs: "operator" },
   { id: "unknown", words: "Unknown effects", group: "What waits", needs: "operator" },
+  { id: "orders", words: "Orders", group: "What waits", needs: "operator" },
   { id: "holds", words: "Holds", group: "What waits", needs: "operator" },
   { id: "cases", words: "Cases", group: "What happened", needs: "operator" },
   { id: "receipts", words: "Receipts", group: "What happened", needs: "viewer" },

@@ -3,16 +3,18 @@ import { SECTIONS, isUsed, once, section } from "./admin.js";
 import { access } from "./access.js";
 import { one } from "./cases.js";
 import { caseList, holds, ledger, receipts } from "./lists.js";
+import { orders } from "./orders.js";
 import { people, ways } from "./people.js";
 import { oneCase, place, readOf, shownCases } from "./places.js";
 import { unknown } from "./unknown.js";
 import { console_, h, only, problem } from "./views.js";
 
 const REFRESH_MS = 5000;
-const USED_UP = ["close-case", "hold-case", "lift-hold", "withdraw-call", "reconcile"];      // they use up the reason that was typed
+const USED_UP = ["close-case", "hold-case", "lift-hold", "withdraw-call", "reconcile", "order-withdraw"];      // they use up the reason that was typed
 const OUTDATED = /_(as_shown|moved|mismatch|closed|expired|person)$|^unknown_|^not_/;      // what was shown is no more: it is read again
 const KEPT = "textarea, select, input:not([type=password]):not([type=file])";
 const [main, session, said, out, afresh, again, nav] = ["main", "session", "said", "sign-out", "afresh", "again", "sections"].map((id) => document.getElementById(id));
+const others = new BroadcastChannel("rulith.console");      // whoever shows this Console in a page of its own
 let state = { passphraseSet: false, signedIn: false };
 let work = {};                                        // what the person has begun: a checked file, a secret shown once
 let token = "";
@@ -41,7 +43,7 @@ function drawSections() {
 
 /** Without what only moves with time: a lease that is renewed changes nothing on the page. */
 const still = (admin) => admin && { ...admin, connections: admin.connections.map((row) => ({ ...row, line: row.line.state })) };
-const DRAWN_FROM = { cases: ["caseList", "caseDetail"], holds: ["caseList"], receipts: ["caseList"], ledger: ["ledger"], people: ["people"], access: ["access", "agents"], unknown: ["unknown", "needsPerson"] };
+const DRAWN_FROM = { cases: ["caseList", "caseDetail"], holds: ["caseList"], orders: ["asking", "orders"], receipts: ["caseList"], ledger: ["ledger"], people: ["people"], access: ["access", "agents"], unknown: ["unknown", "needsPerson"] };
 
 function shown() {
   if (!state.signedIn) return `out${state.passphraseSet}${state.nameNeeded}${window.location.hash}`;
@@ -59,6 +61,7 @@ function content() {
   if (at.id === "decisions") return console_(state, act);
   if (at.id === "cases") return oneCase(at) ? one(oneCase(at), state, work, set, act, ask) : caseList(shownCases(at), at.query, state);
   if (at.id === "unknown") return unknown({ agent: at.parts[0], ordinal: at.parts[1] }, state, work, set, act);
+  if (at.id === "orders") return orders(at.query, state, work, set, act);
   if (at.id === "holds") return holds(at.query, state, act);
   if (at.id === "receipts") return receipts(at.query, state, work, set, ask);
   if (at.id === "ledger") return ledger(at.parts[0], at.query, state, work, set, ask);
@@ -105,7 +108,9 @@ function set(changes, blank = [], again = false) {
 
 function take(answer) {
   state = { ...state, ...answer };
-  if (answer.token) token = answer.token;
+  if (!answer.token) return;
+  if (answer.token !== token) others.postMessage("signed in");
+  token = answer.token;
 }
 
 /** Why something was refused, above the page. */
@@ -195,5 +200,5 @@ window.addEventListener("hashchange", () => {
   load();
 });
 afresh.addEventListener("click", openAgain);
-out.addEventListener("click", async () => { await call("sign-out", {}); token = ""; work = {}; state = { passphraseSet: state.passphraseSet, nameNeeded: state.nameNeeded, signedIn: false }; draw(true); });
+out.addEventListener("click", async () => { await call("sign-out", {}); others.postMessage("signed out"); token = ""; work = {}; state = { passphraseSet: state.passphraseSet, nameNeeded: state.nameNeeded, signedIn: false }; draw(true); });
 refresh();

@@ -1,6 +1,7 @@
 // The address names the place: which section, what is below it, and what has to be read to draw it. Draws nothing; fetches nothing.
 import { SECTIONS } from "./admin.js";
 import { ledgerRead, listRead } from "./lists.js";
+import { ordersRead } from "./orders.js";
 
 const decoded = (part) => { try { return decodeURIComponent(part); } catch { return part; } };
 
@@ -19,6 +20,7 @@ export const shownCases = ({ parts }) => (parts[0] === "closed" ? "closed" : "li
 export function readOf(at) {
   if (at.id === "cases") return oneCase(at) ? `case?${new URLSearchParams({ agent: at.parts[0], case: at.parts[1] })}` : listRead(shownCases(at), at.query);
   if (at.id === "unknown") return at.parts.length === 2 ? `unknown?${new URLSearchParams({ agent: at.parts[0], ordinal: at.parts[1] })}` : "";
+  if (at.id === "orders") return ordersRead(at.query);
   if (at.id === "holds") return listRead("held", at.query);
   if (at.id === "receipts") return listRead("closed", at.query);
   if (at.id === "ledger") return ledgerRead(at.parts[0], at.query);

@@ -9,8 +9,8 @@ export const unsettled = (row, state) => h("li", { class: "card unknown" },
   h("p", { class: "quiet" }, `${nameOf(state.agents, row.agentId)} · unknown since `, when(row.since, state.now)),
   h("p", { class: "act" }, h("a", { href: unknownAddress(row) }, "Look into it and settle it")));
 
-/** `asked` is {agent, ordinal} where the address names one call. */
-export function unknown(asked, state, work, set, act) {
+/** `asked` is {agent, ordinal} where the address names one call; `leave` is called with the address to go on at. */
+export function unknown(asked, state, work, set, act, leave = (address) => { window.location.hash = address; }) {
   if (!asked.agent) {
     return h("section", { "aria-labelledby": "unknown" }, h("h2", { id: "unknown" }, "Calls whose effect is not known"),
       h("p", { class: "intro" }, "A Worker took these calls and never said what became of them. Nothing repeats them by itself, and their Agents begin nothing else until a person has looked."),
@@ -20,7 +20,7 @@ export function unknown(asked, state, work, set, act) {
   const row = state.unknown;
   if (state.problem) return [back, h("div", { class: "problem", role: "alert" }, h("p", {}, state.problem.teaching), h("p", { class: "mono quiet" }, state.problem.errorCode))];
   if (!row || row.agentId !== asked.agent || String(row.ordinal) !== asked.ordinal) return [back, h("p", { class: "quiet", role: "status" }, "Loading the call…")];
-  return [back, sent(row, state), look(row), only(state, "operator", found(row, work, set, act))];
+  return [back, sent(row, state), look(row), only(state, "operator", found(row, work, set, act, leave))];
 }
 
 const facts = (rows) => h("dl", { class: "values" }, rows.filter(([, value]) => value).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
@@ -61,14 +61,14 @@ function consequence(outcome, row) {
   return h("p", {}, "The call stays unknown for good, and no fact is recorded. By rule it is not tried again in this Case, so that nothing happens twice.");
 }
 
-function found(row, work, set, act) {
+function found(row, work, set, act, leave) {
   const id = `saw-${row.agentId}-${row.ordinal}`;
   const chosen = OUTCOMES.find(([outcome]) => outcome === work.outcome);
   return h("section", { class: "stack", "aria-labelledby": "found" }, h("h2", { id: "found" }, "3 · What you found"),
     h("form", { onsubmit: async (event) => {
       event.preventDefault();
       const done = await act("reconcile", { agentId: row.agentId, ordinal: row.ordinal, outcome: chosen[0], reason: document.getElementById(id).value, argumentDigest: row.argumentDigest });
-      if (done) { set({ outcome: null, tell: `Recorded: ${chosen[1].toLowerCase()}.` }); window.location.hash = "#unknown"; }
+      if (done) { set({ outcome: null, tell: `Recorded: ${chosen[1].toLowerCase()}.` }); leave("#unknown"); }
     } },
       h("fieldset", {}, h("legend", {}, "Say only what you saw"), OUTCOMES.map(([outcome, words]) => h("label", { class: "check" },
         h("input", { type: "radio", name: "outcome", id: `outcome-${outcome}`, value: outcome, required: true, checked: work.outcome === outcome, onchange: () => set({ outcome }) }), words))),

@@ -55,7 +55,7 @@ function approvals(row, state) {
     state.ableToDecide < row.people ? h("p", { class: "is-waiting" }, `◐ Only ${state.ableToDecide} ${state.ableToDecide === 1 ? "person" : "people"} here can decide. An owner invites another under People.`) : null];
 }
 
-function decision(row, state, act) {
+export function decision(row, state, act) {
   const id = `reason-${row.id}`;
   const mine = row.by.some((each) => each.by === state.person.name);
   const send = (verdict) => act("decide", { id: row.id, verdict, argumentDigest: row.argumentDigest, reason: document.getElementById(id).value },
