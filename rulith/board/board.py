@@ -23,7 +23,7 @@ from rulith.board.batch import Batch, refresh_aggregates
 from rulith.board.capability_check import law_rules, read_release
 from rulith.board.constitution import read_constitution
 from rulith.board.direct import direct_actions
-from rulith.board.gaps import nearest, suppliers, total_lacks
+from rulith.board.gaps import nearest, rule_of_leaf, suppliers, total_lacks
 from rulith.board.gates import reported_facts
 from rulith.board.machine import Machine, members
 from rulith.board.operations import Operation
@@ -464,7 +464,7 @@ class Board(Machine):
         """{text, holds, lacks, via?}: the nearest rules that could conclude it, what each lacks, which Actions could supply it."""
         literal = read_literal(atom, "the atom")
         holds = next(iter(self.state.program.solve([literal], limit=1)), None) is not None
-        lacks = [] if holds else total_lacks(self.state, literal) or self.state.program.why_not(literal, WHY_DEPTH)
+        lacks = [] if holds else total_lacks(self.state, literal) or self.state.program.why_not(literal, WHY_DEPTH, rule_of_leaf(self.state, literal))
         answer = {"text": literal.text(), "holds": holds, "lacks": [_lack(lack) for lack in lacks]}
         if not holds:
             answer["via"], _ = suppliers(self.state, nearest(lacks) or [Missing(literal, "absent")], policy)

@@ -55,6 +55,16 @@ def _own_rule(state: BoardState, case: Case, leaf: Mapping) -> str | None:
     return acceptance_rule_id(state.releases[case_type.capability], test)
 
 
+def rule_of_leaf(state: BoardState, wanted: Literal) -> str | None:
+    """The one rule that may meet the task node that `wanted` is about; None where it is about anything else."""
+    node = dict(wanted.args).get("node") if wanted.predicate == ACCEPTANCE_MET and not wanted.negated else None
+    case = state.cases.get(state.roots.get(str(node).partition("/")[0], ""))
+    case_type = state.case_types.get(case.type) if case is not None and not case.is_exploration else None
+    if case_type is None or all(task.node != str(node).partition("/")[2] for task in case_type.task):
+        return None
+    return _own_rule(state, case, {"node": str(node)})
+
+
 def _wanted(state: BoardState, case: Case, leaf: Mapping) -> list[Literal]:
     if not case.is_exploration:
         return [Literal.of(ACCEPTANCE_MET, {"node": leaf["node"]})]

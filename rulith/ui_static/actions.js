@@ -81,6 +81,8 @@ export const act = {
   sheet: (name) => setUi({ sheet: name }),
   dialog: (name) => { if (name === "") closeDialog(); setUi({ dialog: name }); },
   filter: (text) => setUi({ filter: text }),
+  tier: (tier) => setUi({ tier }),
+  find: (text) => setUi({ find: text, more: { ...state.ui.more, cases: undefined } }),
   more: (list, count) => setUi({ more: { ...state.ui.more, [list]: count } }),
   fold: (key, folded) => setUi({ folded: { ...state.ui.folded, [key]: folded } }),
 

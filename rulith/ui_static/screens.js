@@ -11,16 +11,22 @@ import { change } from "./store.js";
 
 const LOAD = {
   council: () => import("./council/council.js"),
+  moments: () => import("./screens/moments.js"),
+};
+/** Parts of the first view that are loaded when they are first wanted; no address leads to them. */
+const PARTS = {
+  answer: () => import("./screens/answer.js"),
+  inspect: () => import("./screens/inspect.js"),
 };
 const loaded = {};           // name → module, or null while it is on its way
 
 export const isScreen = (name) => Object.hasOwn(LOAD, name);
 
-/** The module of a screen, or null while it is being loaded; a load that failed is tried again at the next draw. */
+/** The module of a screen or part, or null while it is being loaded; a load that failed is tried again at the next draw. */
 export function screen(name) {
   if (!(name in loaded)) {
     loaded[name] = null;
-    LOAD[name]().then((module) => change(() => { loaded[name] = module; }), () => { delete loaded[name]; });
+    (LOAD[name] ?? PARTS[name])().then((module) => change(() => { loaded[name] = module; }), () => { delete loaded[name]; });
   }
   return loaded[name];
 }

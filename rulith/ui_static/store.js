@@ -25,7 +25,7 @@ export const state = {
   route: { instance: "", tab: "now", case: "", fact: "", talk: "", screen: "", at: [], query: {} },
   ui: {
     side: kept("side", true), sideWidth: kept("sideWidth", 400), theme: kept("theme", "auto"),
-    sheet: "", dialog: "", filter: "", more: {}, folded: {}, said: "", openRuns: {},
+    sheet: "", dialog: "", filter: "", tier: "", find: "", signedIn: false, more: {}, folded: {}, said: "", openRuns: {},
   },
   drafts: kept("drafts", {}),   // instance → { job_id, … }
   says: kept("says", {}),       // instance → { text, requestId, busy, refusal }: the message being written

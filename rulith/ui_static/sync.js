@@ -4,6 +4,7 @@
  */
 
 import { Refusal, at, exchange, get } from "./api.js";
+import { stale } from "./asks.js";
 import { caseInView } from "./components/board.js";
 import { NEW, sessionOf } from "./components/talk.js";
 import { follow } from "./feed.js";
@@ -146,6 +147,7 @@ export function need() {
 /** The Board of an instance moved: read it and what of it is in view. */
 function boardMoved(id) {
   loadBoard(id);
+  stale(({ board }) => board);
   const instance = instanceOf(state);
   if (instance?.id !== id) return;
   for (const caseId of casesInView(state, instance)) loadCase(id, caseId);
@@ -157,6 +159,7 @@ function boardMoved(id) {
 async function startOver() {
   change((s) => { s.boards = {}; s.work = {}; s.cases = {}; s.proofs = {}; s.activity = {}; s.talks = {}; });
   listeners.hello?.();
+  stale(({ board }) => board);
   await loadBench();
 }
 

@@ -1,13 +1,17 @@
 /** What the Board holds for one Case: every fact with its tier and who stands behind it. */
 
+import { at, get } from "../api.js";
+import { asked } from "../asks.js";
 import { h } from "../lib/dom.js";
 import { moment } from "../lib/time.js";
 import { argsText, caseTitle, keyText, plural, short } from "../words.js";
-import { place } from "./parts.js";
+import { button, place } from "./parts.js";
 import { ground } from "./proof.js";
 import { empty, loading, partial, refused } from "./states.js";
 
 const SHOWN = 200;
+const TIERS = ["verified", "attested", "approximate", "inductive", "uncertain", "perceived", "asserted"];
+let last = {};
 
 /** The Case the tab is about: the one the address names, else the newest. */
 export function caseInView(s, instance) {
@@ -25,20 +29,33 @@ const factRow = (fact, s, instance) => h("li", { key: fact.id },
 const list = (facts, s, instance) =>
   facts.length > 0 && h("ul", { class: "fact-list", "data-list": true }, facts.map((fact) => factRow(fact, s, instance)));
 
-function facts(all, s, instance, act) {
-  const wanted = s.ui.filter.trim().toLowerCase();
-  const found = all.filter((fact) => !wanted || fact.text.toLowerCase().includes(wanted));
-  const rows = found.slice(0, SHOWN);
+/** Read by page from the gateway, which looks through all; what was last shown stays until what is asked for is here. */
+function told(s, instance, id) {
+  const text = s.ui.filter.trim(), tier = s.ui.tier ?? "", limit = s.ui.more.facts ?? SHOWN;
+  const page = (from) => asked(`facts ${instance.id}/${id} ${tier} ${text} ${from}`, () => get(at(instance.id, "facts", { case: id, text, tier, from, limit: SHOWN })), { board: true });
+  const pages = Array.from({ length: limit / SHOWN }, (_, index) => page(index * SHOWN));
+  const here = pages.filter((each) => each.value);
+  if (here.length > 0) last = { id, rows: here.flatMap((each) => each.value.rows), found: here[0].value.found };
+  return { ...(last.id === id ? last : {}), limit, error: pages.find((each) => each.error)?.error };
+}
+
+function facts(s, instance, id, act) {
+  const { rows, found, limit, error } = told(s, instance, id);
   // A predicate with a dot is a Capability's own; the others are the Board's words about goals and keys.
-  const own = rows.filter((fact) => fact.predicate.includes("."));
-  const words = rows.filter((fact) => !fact.predicate.includes("."));
+  const own = rows?.filter((fact) => fact.predicate.includes("."));
+  const words = rows?.filter((fact) => !fact.predicate.includes("."));
   return [
-    h("label", { class: "field" }, "Find",
-      h("input", { type: "search", value: s.ui.filter, placeholder: "part of a name or value", oninput: (event) => act.filter(event.target.value) })),
-    rows.length === 0 ? empty(wanted ? "No fact has that in its text." : "No fact yet.") : list(own, s, instance),
-    words.length > 0 && h("details", { class: "board-words", key: "words" },
+    h("div", { class: "filters" },
+      h("label", { class: "field" }, "Find",
+        h("input", { type: "search", value: s.ui.filter, placeholder: "part of a name, value or Source", oninput: (event) => act.filter(event.target.value) })),
+      h("label", { class: "field" }, "Tier", h("select", { value: s.ui.tier ?? "", onchange: (event) => act.tier(event.target.value) },
+        ["", ...TIERS].map((tier) => h("option", { key: tier, value: tier }, tier || "every tier"))))),
+    error && refused(error, act, "The Board could not be read"),
+    !rows ? !error && loading("facts", 6) : rows.length === 0 ? empty(s.ui.filter || s.ui.tier ? "No fact is like that." : "No fact yet.") : list(own, s, instance),
+    words?.length > 0 && h("details", { class: "board-words", key: "words" },
       h("summary", {}, plural(words.length, "fact"), " about the Case itself"), list(words, s, instance)),
-    partial(rows.length, found.length, "in the order they appeared"),
+    rows && partial(rows.length, found, "newest first"),
+    rows && found > rows.length && button("Show more facts", () => act.more("facts", limit + SHOWN)),
   ];
 }
 
@@ -52,5 +69,5 @@ export function board(s, instance, act) {
     h("select", { value: id, onchange: (event) => act.go({ tab: "board", case: event.target.value, fact: "" }) },
       cases.map((row) => h("option", { key: row.caseId, value: row.caseId }, `${keyText(row.businessKey)} · ${caseTitle(row)}`))));
   if (entry?.error && !entry.detail) return [picker, refused(entry.error, act, "The Board could not be read")];
-  return [picker, entry?.detail ? facts(entry.detail.facts ?? [], s, instance, act) : loading("facts", 6)];
+  return [picker, facts(s, instance, id, act)];
 }

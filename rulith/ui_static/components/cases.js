@@ -1,8 +1,11 @@
 /** The Cases of an Agent: the list, and one Case with its goals, gaps, Actions, conclusions and time line. */
 
+import { at, get } from "../api.js";
+import { asked } from "../asks.js";
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { moment, when } from "../lib/time.js";
+import { screen } from "../screens.js";
 import { caseState, caseTitle, keyText, plural, short } from "../words.js";
 import { conclusions } from "./conversation.js";
 import { button, place, quiet, section, toConsole } from "./parts.js";
@@ -10,21 +13,42 @@ import { empty, loading, mark, marked, partial, refused } from "./states.js";
 import { timeline } from "./timeline.js";
 
 const SHOWN = 50;
+const PAGE = 200;
+let before = {};             // what was last shown, until what is asked for is here
 
 export function cases(s, instance, act) {
   if (s.route.case) return one(s, instance, act);
   const board = s.boards[instance.id]?.board;
   if (!board) return loading("Cases");
   if (board.cases.length === 0) return empty("No Case yet.", "A Case is one job with its goals and its proof. The calculation opens the first.");
-  const rows = [...board.cases].sort((a, b) => moment(b.openedAt) - moment(a.openedAt));
-  const limit = s.ui.more.cases ?? SHOWN;
-  const total = Math.max(rows.length, board.casesTotal ?? 0);      // the gateway tells the newest of them
+  const limit = s.ui.more.cases ?? SHOWN, text = (s.ui.find ?? "").trim().toLowerCase();
+  const { rows, found, error } = (board.casesTotal ?? 0) > board.cases.length ? paged(s, instance, text, limit) : here(board, text);
   return [
-    h("ul", { class: "case-list", "data-list": true }, rows.slice(0, limit).map((row) => listed(row, board, s, instance))),
-    partial(Math.min(limit, rows.length), total, "newest first"),
-    rows.length > limit ? button("Show older Cases", () => act.more("cases", limit + SHOWN))
-      : total > rows.length && toConsole("Find older Cases in the Console", "#cases/closed"),
+    h("label", { class: "field" }, "Find a Case",
+      h("input", { type: "search", value: s.ui.find, placeholder: "part of its key, type, state or id", oninput: (event) => act.find(event.target.value) })),
+    error && refused(error, act, "The Cases could not be read"),
+    !rows ? loading("Cases") : rows.length === 0 ? empty("No Case has that in its key, type, state or id.")
+      : h("ul", { class: "case-list", "data-list": true }, rows.slice(0, limit).map((row) => listed(row, board, s, instance))),
+    rows && partial(Math.min(limit, rows.length), found, "newest first"),
+    rows && found > limit && button("Show older Cases", () => act.more("cases", limit + SHOWN)),
   ];
+}
+
+/** The Cases that the page holds already. */
+function here(board, text) {
+  const rows = [...board.cases].sort((a, b) => moment(b.openedAt) - moment(a.openedAt)).filter((row) => !text || wordsOf(row).includes(text));
+  return { rows, found: rows.length };
+}
+
+const wordsOf = (row) => [...Object.values(row.businessKey ?? {}), row.caseType, caseTitle(row), row.status, row.disposition, row.caseId].join(" ").toLowerCase();
+
+/** Where the page holds the newest alone: page by page from the gateway, which looks through all. */
+function paged(s, instance, text, limit) {
+  const page = (from) => asked(`cases ${instance.id} ${text} ${from}`, () => get(at(instance.id, "cases", { text, from, limit: PAGE })), { board: true });
+  const pages = Array.from({ length: Math.ceil(limit / PAGE) }, (_, index) => page(index * PAGE));
+  const told = pages.filter((each) => each.value);
+  if (told.length > 0) before = { id: instance.id, rows: told.flatMap((each) => each.value.rows), found: told[0].value.found };
+  return { ...(before.id === instance.id ? before : {}), error: pages.find((each) => each.error)?.error };
 }
 
 const listed = (row, board, s, instance) => h("li", { key: row.caseId },
@@ -49,7 +73,9 @@ function one(s, instance, act) {
     gaps(detail),
     section("Conclusions", conclusions(detail, s, instance) ?? quiet("Nothing is derived yet.")),
     section("Operations", timeline(detail.operations ?? [], s.now)),
+    h("div", { class: "row" }, h("a", { class: "button", href: `#/moments/${encodeURIComponent(instance.id)}/${encodeURIComponent(detail.case.caseId)}` }, "Compare two moments of this Case")),
     !closed && actions(detail),
+    !closed && (screen("inspect")?.whyNot(s, instance, detail, act) ?? loading("why not")),
     !closed && inTheConsole(detail.case, instance),
     (closed || detail.receipt) && receipt(s, instance, act),
     s.bench.council && discuss(detail.case),
@@ -77,12 +103,15 @@ const inTheConsole = (row, instance) => section("Hold or end",
 
 const goalLine = (text, state, kind = "goal") => h("div", { class: kind }, h("span", { class: "goal-text" }, text), state);
 
-/** One leaf: met with its tier, or its gap in words. */
-function leaf(row) {
-  const gap = typeof row.gap === "string" ? row.gap : row.gap?.text;
+/** One leaf: met with its tier, or its gap in words, what could close it, and why it does not hold. */
+function leaf(row, detail) {
+  const gap = typeof row.gap === "string" ? { text: row.gap } : row.gap;
+  const inspect = !row.met && detail.case.status !== "closed" && screen("inspect");
   return h("li", { key: row.node, "data-met": String(Boolean(row.met)) },
     goalLine(row.goal, row.met ? marked(`met · ${row.tier ?? "no tier told"}`, "done", "done") : marked("open", "running", "open")),
-    !row.met && gap && h("p", { class: "gap-text quiet" }, gap));
+    !row.met && gap && h("p", { class: "gap-text quiet" }, gap.text),
+    inspect && gap && inspect.closers(gap, detail),
+    inspect && button("Why not?", () => inspect.ask(detail.case.caseId, `acceptance_met(node=${JSON.stringify(row.node)})`), { kind: "inline", "aria-label": `Why not: ${row.goal}` }));
 }
 
 function goals(detail) {
@@ -90,7 +119,7 @@ function goals(detail) {
   const certified = detail.case.certified ?? (rows.length > 0 && rows.every((row) => row.met));
   const state = certified ? marked("certified", "done", "done") : marked("not certified", "running", "open");
   return h("ul", { class: "goal-tree", "aria-label": "Goals of this Case" },
-    h("li", {}, goalLine(caseTitle(detail.case), state, "goal root"), h("ul", {}, rows.map(leaf))));
+    h("li", {}, goalLine(caseTitle(detail.case), state, "goal root"), h("ul", {}, rows.map((row) => leaf(row, detail)))));
 }
 
 function gap(row, index) {
@@ -102,9 +131,10 @@ function gap(row, index) {
     row.via?.length > 0 && quiet("Could come from ", row.via.map(short).join(", "), "."));
 }
 
-/** What is missing beyond the words at each leaf. */
+/** What is missing beyond what stands at each leaf. */
 function gaps(detail) {
-  const rows = (detail.gaps ?? []).filter((row) => row.kind !== "leaf_gap" || row.missing?.length);
+  const told = new Set((detail.tree ?? []).map((row) => row.gap?.text));
+  const rows = (detail.gaps ?? []).filter((row) => row.kind === "arithmetic_exact" || !told.has(row.text));
   return rows.length > 0 && section("What is missing", h("ul", { class: "gap-list" }, rows.map(gap)));
 }
 

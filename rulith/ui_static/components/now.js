@@ -2,6 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
+import { screen } from "../screens.js";
 import { clock, full, moment, span, when } from "../lib/time.js";
 import { argsText, operationLabel, operationState, short, valueText } from "../words.js";
 import { button, caseLink, pairs, place, quiet, toConsole } from "./parts.js";
@@ -44,6 +45,9 @@ function decision(row, now) {
     quiet(expires, "If it is refused, nothing runs and the Case stays open."),
     h("div", { class: "row" }, toConsole("Decide in the Console", `#decision=${encodeURIComponent(row.id)}`)));
 }
+
+/** The Console's own view where this browser is signed in there; it knows more of both than this page may. */
+const inPlace = (s) => (s.bench.gateway.state === "online" && screen("answer") && s.ui.signedIn ? screen("answer") : null);
 
 const reconciliation = (op, s, instance) => needs(`op${op.ordinal}`, "person", "Say whether this happened",
   h("p", {}, labelled(op), " was handed to a Worker and no answer came. It may have run, so it is not repeated."),
@@ -95,8 +99,8 @@ export function now(s, instance, act) {
     group("needs", "Needs you", decisions.length + waiting.length === 0
       ? empty("Nothing waits for you.", "A decision, or an effect whose outcome is unknown, appears here.")
       : h("ul", { class: "boxes", "data-list": true },
-        decisions.map((row) => decision(row, s.now)),
-        waiting.map((op) => (op.state === "needs_person" ? reconciliation(op, s, instance) : undecided(op, s.now))))),
+        decisions.map((row) => inPlace(s)?.decision(row) || decision(row, s.now)),
+        waiting.map((op) => (op.state !== "needs_person" ? undecided(op, s.now) : inPlace(s)?.unknown(op) || reconciliation(op, s, instance))))),
     setup(s, act, board.passphraseSet),
     group("running", "Running", running.length === 0 ? quiet("No operation is running.") : operations(running, s, instance)),
     recent.length > 0 && group("recent", "Most recent", operations(recent, s, instance)),

@@ -38,7 +38,7 @@ function bar(row, key, at) {
   return h("rect", { key, x: x.toFixed(1), y: 1, height: 7, width: width.toFixed(1), class: `bar phase-${STATES[row.state]?.[0] ?? "settled"}` });
 }
 
-function line(op, bars, at) {
+function line(op, bars, at, isLive) {
   const story = bars.map((row) => `${STATES[row.state]?.[1] ?? row.state} at ${stamped(row.from)} for ${span(row.to - row.from)}`);
   return h("li", { key: op.ordinal },
     h("div", { class: "line-row", tabindex: 0, "data-row": true, title: [op.label, ...story].join("\n") },
@@ -47,7 +47,8 @@ function line(op, bars, at) {
       h("span", { class: "took" }, span(bars.length > 0 ? bars.at(-1).to - bars[0].from : 0)),
       h("svg", { class: "bars", viewBox: `0 0 ${WIDTH} 10`, preserveAspectRatio: "none", "aria-hidden": "true" },
         h("line", { x1: 0, x2: WIDTH, y1: 9.5, y2: 9.5, class: "axis" }),
-        bars.map((row, index) => bar(row, index, at))),
+        bars.map((row, index) => bar(row, index, at)),
+        isLive && h("line", { key: "now", x1: WIDTH, x2: WIDTH, y1: -2, y2: 12, class: "now-line" })),
       h("span", { class: "sr" }, story.join("; "))));
 }
 
@@ -58,9 +59,9 @@ export function timeline(operations, now) {
   const from = Math.min(...all.flat().map((row) => row.from));
   const to = Math.max(from + 1, ...all.flat().map((row) => row.to));
   const at = (time) => ((time - from) / (to - from)) * WIDTH;
-  const ends = rows.some((op) => OPEN.includes(op.state)) ? "now" : `+ ${span(to - from)}`;
+  const isLive = rows.some((op) => OPEN.includes(op.state)), ends = isLive ? "now" : `+ ${span(to - from)}`;
   return h("div", { class: "timeline" },
-    h("ol", { "data-list": true }, rows.map((op, index) => line(op, all[index], at))),
+    h("ol", { "data-list": true }, rows.map((op, index) => line(op, all[index], at, isLive))),
     h("p", { class: "quiet scale" }, h("span", {}, stamped(from).split(" (")[0]), h("span", {}, ends)),
     h("p", { class: "legend quiet", "aria-hidden": "true" },
       LEGEND.map(([phase, words]) => h("span", { key: phase }, h("i", { class: `key phase-${phase}` }), words))));
