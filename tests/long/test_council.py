@@ -59,13 +59,15 @@ async def bursts(many: Many) -> dict:
     found = {}
     for name in ("in ten requests", "in a hundred requests"):
         many.runs.clear()
+        began_s = many.clock.monotonic_s()
         if name == "in ten requests":
             await many.burst(thread, WRITERS, BURST)
         else:
             await asyncio.gather(*(many.does("reply", thread_id=thread, body=f"{each}") for each in range(BURST)))
+        took_s = many.clock.monotonic_s() - began_s
         await many.calm(len(concerned))
         counts = sorted(many.runs.values())
-        found[name] = {"replies": BURST, "agents concerned": len(concerned), "agents woken": len(many.runs), "most runs of one": counts[-1],
+        found[name] = {"replies": BURST, "seconds": round(took_s, 2), "agents concerned": len(concerned), "agents woken": len(many.runs), "most runs of one": counts[-1],
                        "others woken": len(set(many.runs) - set(concerned))}
     return found
 
