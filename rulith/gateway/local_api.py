@@ -34,7 +34,7 @@ PREFIX, BACKUP = "/local/", "backup"
 GATHER_S = 0.02
 TOLD = ("ordinal", "tool", "label", "at", "summary", "reason", "action", "argsText")     # of a call, by a receipt
 STATUSES = {"device_grant_required": 401, "unknown_agent": 404, "unknown_case": 404, "not_found": 404, "no_receipt": 404,
-            "unknown_decision": 404, "unknown_connection": 404, "unknown_moment": 404,
+            "unknown_decision": 404, "unknown_connection": 404, "unknown_moment": 404, "credential_unknown": 404,
             "capability_not_installed": 404, "constitution_not_installed": 404}
 
 
@@ -49,7 +49,7 @@ class LocalApi:
         self._case_rows: dict[str, tuple[Case, dict]] = {}     # as last listed
         self._routes = {"state": self._state, "wait": self._wait, "case": self.case, "proof": self.proof,
                         "why-not": self.why_not, "receipt": self.receipt, "capability": self._capability,
-                        "constitution": self._constitution, "tools": self._tools,
+                        "constitution": self._constitution, "tools": self._tools, "whose": self._whose,
                         "ledger": self._ledger, BACKUP: self._backup, **CaseReads(authority, self._agent).routes}
 
     def head_check(self, request: Request) -> Response | None:
@@ -137,6 +137,16 @@ class LocalApi:
         return {"connections": [{"id": each["id"], "offered": list(self._line.advertised(each["id"])),
                                  "locked": [{"id": lock.tool_id, "digest": lock.digest, "descriptor": lock.descriptor} for lock in registry.locks_of(each["id"])]}
                                 for each in found]}
+
+    async def _whose(self, query: dict[str, str]) -> dict:
+        """Which Agent a token, or which Connection a key, opens; asked by its hash, so that no secret comes here."""
+        registry, wanted = self.authority.registry, query.get("hash", "")
+        connection = next((each for each in registry.connections.values() if wanted and each["keyHash"] == wanted), None)
+        agent = registry.agents.get(connection["agentId"]) if connection else next((each for each in registry.agents.values() if wanted and each["tokenHash"] == wanted), None)
+        if agent is None:
+            raise Refused("credential_unknown")
+        found = {"connectionId": connection["id"], "connectionName": connection["name"]} if connection else {}
+        return {"agentId": agent["id"], "agentName": agent["name"], **found}
 
     def operations(self, agent_id: str | None = None, case_id: str | None = None) -> list[dict]:
         """Operation rows, newest first; of one Agent or one Case where named."""

@@ -25,14 +25,15 @@ from rulith.workbench.council import API as COUNCIL
 from rulith.workbench.council import OPERATION as COUNCIL_ROLE
 from rulith.workbench.gate import Gate
 from rulith.workbench.instances import Instance
-from rulith.workbench.models import FIELDS as MODEL_FIELDS
-from rulith.workbench.models import save_model
 from rulith.workbench.pages import PROTECT, Pages, locked_page
+from rulith.workbench.profiles import PREFIX as PROFILES
+from rulith.workbench.profiles import STATUS as PROFILES_STATUS
+from rulith.workbench.profiles import Profiles
 from rulith.workbench.supervision import Is
 from rulith.workbench.tools_api import STATUS as TOOLS_STATUS
 from rulith.workbench.tools_api import ToolRoutes
 
-STATUS = {**TOOLS_STATUS, "token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
+STATUS = {**TOOLS_STATUS, **PROFILES_STATUS, "token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
           "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
           "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409,
           "agent_not_ready": 409, "agent_started": 409, "material_custodian_offline": 503, "material_submission_mismatch": 409,
@@ -64,9 +65,10 @@ class Api:
                                         **talk_api.gets(bench.feed),
                                         "materials": lambda request, instance: materials.listed(bench, instance)}
         tools = ToolRoutes(bench)
-        self._gets |= tools.gets
-        self._posts: dict[str, Route] = {**tools.posts, "demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,
-                                         "model": self._model, "worker": self._worker_operation, "agent": self._agent_operation,
+        self.profiles = Profiles(bench)
+        self._gets |= {**tools.gets, **self.profiles.gets}
+        self._posts: dict[str, Route] = {**tools.posts, **self.profiles.posts, "demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,
+                                         "worker": self._worker_operation, "agent": self._agent_operation,
                                          "task": self._task,
                                          "turn/stop": self._passed("/turn/stop", ("sessionKey",), ("id",)),
                                          **talk_api.posts(bench.feed),
@@ -131,6 +133,8 @@ class Api:
             return await self.bench.council.pass_through(request)
         elif path == COUNCIL_ROLE and method == "POST":
             return _ok(self._council_operation(request))
+        elif path.startswith(PROFILES):
+            return _ok(await self.profiles.answer(request))
         elif path == "/api/state" and method == "GET":
             return _ok(self.bench.snapshot())
         elif path == "/events" and method == "GET":
@@ -200,12 +204,6 @@ class Api:
         self.bench.feed.put("changed", instance=instance.id, what="input")
         return {"input": calculation.look(instance.profile.workspace)}
 
-    async def _model(self, request: Request, instance: Instance) -> object:
-        save_model(instance.profile, _body(request, MODEL_FIELDS))
-        instance.talker.reload()
-        self.bench.changed()
-        return {}
-
     async def _add_material(self, request: Request, instance: Instance) -> object:
         return await materials.add(self.bench, instance, materials.members(request, ("name", "mediaType", "bytes"), ("modelDestination",)))
 
@@ -240,6 +238,7 @@ class Api:
         if operation == "start":
             if not self.bench.link.url:
                 raise Refused("gateway_not_ready", problem="it has not started yet")
+            self.bench.check_may_start(instance, "worker")
             instance.worker_wanted = True
             instance.worker.start()
         elif operation == "stop":

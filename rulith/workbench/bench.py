@@ -22,7 +22,8 @@ from rulith.base.ids import mint
 from rulith.disk.home import Home
 from rulith.disk.materials import worker_materials
 from rulith.disk.mcp_services import worker_services
-from rulith.disk.profiles import Profile, agent_secrets, device_secrets, list_profiles, role_env, worker_secrets
+from rulith.disk.model_settings import agent_credentials, agent_env
+from rulith.disk.profiles import DEFAULTS, Profile, device_secrets, list_profiles, remove_profile, role_env, worker_secrets
 from rulith.disk.runfile import read_live, write_runfile
 from rulith.net.client import HttpClient
 from rulith.procs.identity import process_stamp
@@ -30,6 +31,8 @@ from rulith.workbench.council import CouncilRole
 from rulith.workbench.feed import Feed
 from rulith.workbench.gateway_link import GatewayLink
 from rulith.workbench.instances import Instance, board_of
+from rulith.workbench.models import default_row
+from rulith.workbench.orphans import LOOK_S, Orphans
 from rulith.workbench.roles import Child, Event, Role
 from rulith.workbench.supervision import Is
 from rulith.workbench.talker import OWNER, Talker
@@ -71,6 +74,8 @@ class Workbench:
         self._silence = ""
         self._told = False
         self._closing = False
+        self.orphans = Orphans(home)
+        self.profiles_problem = ""
         self._tasks: set[asyncio.Task[None]] = set()
         self.gateway = Role("gateway", self._launch_gateway, clock, ready_on=("listening",), on_event=self._gateway_event,
                             on_change=self.changed, refused=SETTINGS_EXIT, patient=True)
@@ -85,6 +90,8 @@ class Workbench:
         self._load_profiles()
         self.spawn_task(self.link.watch(self._gateway_state, self._gateway_silent), "gateway state")
         self.spawn_task(self.council.watch(), "council events")
+        if self.orphans.rows:
+            self.spawn_task(self._watch_orphans(), "orphans")
         self.council.begin()
         live = read_live(self.home.gateway_json)
         if live is not None and isinstance(live.get("url"), str):
@@ -173,8 +180,8 @@ class Workbench:
                 instance.talker.role.restart()
             if moved and instance.worker.state in (Is.STARTING, Is.ONLINE):
                 instance.worker.restart()
-            elif instance.worker_wanted and instance.worker.state is Is.STOPPED:
-                instance.worker.start()
+            else:
+                self._start_worker(instance)
 
     def _gateway_state(self, state: dict) -> None:
         was_silent = self._silent_since is not None
@@ -226,16 +233,71 @@ class Workbench:
     # --- Workers
 
     def _load_profiles(self) -> None:
-        for profile in list_profiles(self.home):
-            known = self.instances.get(profile.id)
-            if known is not None:
-                known.profile = known.talker.profile = profile
-            else:
-                self.instances[profile.id] = Instance(profile, self._worker(profile), self._talker(profile))
+        """Raises Refused only while nothing is known yet: a list that is damaged later is said on the page, and those known work on."""
+        try:
+            profiles = list_profiles(self.home)
+        except Refused as problem:
+            if not self.instances:
+                raise
+            self.profiles_problem = problem.teaching
+        else:
+            self.profiles_problem = ""
+            for profile in profiles:
+                self.take(profile)
+        self.changed()
+
+    def take(self, profile: Profile) -> Instance:
+        """A profile as it is now, new or changed."""
+        known = self.instances.get(profile.id)
+        if known is None:
+            known = self.instances[profile.id] = Instance(profile, self._worker(profile), self._talker(profile))
+        else:
+            if known.profile.agent_id != profile.agent_id:
+                known.talker, known.board = self._talker(profile), None       # a conversation belongs to one Agent
+            known.profile = known.talker.profile = profile
+        if isinstance(self.link.state, dict) and known.board is None:
+            known.board = board_of(self.link.state, profile)
+        self.changed()
+        return known
+
+    def check_may_start(self, instance: Instance, role: str) -> None:
+        """Raises Refused: profile_unattached, profile_orphaned, agent_elsewhere."""
+        profile = instance.profile
+        if not profile.is_attached:
+            raise Refused("profile_unattached", name=profile.name)
+        if left := self.orphans.of(profile.id):
+            raise Refused("profile_orphaned", name=profile.name, role=left[0]["role"], pid=left[0]["pid"])
+        if role == "agent" and profile.mode == "existing_client":
+            raise Refused("agent_elsewhere", name=profile.name)
+
+    def _start_worker(self, instance: Instance) -> None:
+        if instance.worker_wanted and instance.worker.state is Is.STOPPED and instance.profile.is_attached and not self.orphans.of(instance.id):
+            instance.worker.start()
+
+    async def _watch_orphans(self) -> None:
+        """Until each is gone; what they kept from starting starts then."""
+        while self.orphans.rows:
+            await asyncio.sleep(LOOK_S)
+            if self.orphans.look():
+                self.record_children()
+                self.changed()
+                for instance in self.instances.values():
+                    if self.link.url:
+                        self._start_worker(instance)
+
+    async def forget(self, instance: Instance) -> None:
+        """End its roles and take its profile off the list; its folder stays. Raises what the list refuses."""
+        instance.worker_wanted = False
+        if instance.agent is not None:
+            await instance.agent.stop(WORKER_CLOSE_S)
+        await asyncio.gather(instance.talker.role.close(WORKER_CLOSE_S), instance.worker.close(WORKER_CLOSE_S))
+        await asyncio.to_thread(remove_profile, self.home, instance.id)
+        self.instances.pop(instance.id, None)
+        self.record_children()
         self.changed()
 
     def _worker(self, profile: Profile) -> Role:
-        return Role(f"worker {profile.name}", lambda on_event: self._launch_worker(profile, on_event), self.clock, ready_on=("up",),
+        return Role(f"worker {profile.name}", lambda on_event: self._launch_worker(self.instances[profile.id].profile, on_event), self.clock, ready_on=("up",),
                     on_event=lambda event: self._worker_event(profile.id, event), on_change=self.changed, refused=WORKER_REFUSED)
 
     def worker_files(self, profile: Profile) -> dict[str, str]:
@@ -250,10 +312,13 @@ class Workbench:
         return await self.spawn("worker", env=env, args=[], log_path=self.home.logs / f"worker-{profile.id}.log", on_event=on_event)
 
     def _talker(self, profile: Profile) -> Talker:
+        profile_id = profile.id
+
         async def launch(on_event: Callable[[Event], None], serving: Mapping[str, str]) -> Child:
+            profile = self.instances[profile_id].profile         # as it is now
             prices = self.home.path / "prices.json"
-            env = {**profile.agent_files, **({"RULITH_PRICES": str(prices)} if prices.exists() else {}), **role_env(profile, "agent"),
-                   **agent_secrets(profile).load(), "RULITH_HOME": str(self.home.path), "RULITH_URL": self.link.url,
+            env = {**profile.agent_files, **({"RULITH_PRICES": str(prices)} if prices.exists() else {}), **agent_env(profile),
+                   **agent_credentials(profile), "RULITH_HOME": str(self.home.path), "RULITH_URL": self.link.url,
                    "RULITH_AGENT_LOCK": str(profile.agent_lock), "RULITH_CONVERSATION_OWNER": json.dumps(OWNER),
                    **self.materials_env(profile), **serving}
             return await self.spawn("agent", env=env, args=[], log_path=self.home.logs / f"agent-{profile.id}.log", on_event=on_event)
@@ -270,6 +335,8 @@ class Workbench:
     def _worker_event(self, instance_id: str, event: Event) -> None:
         if self.takes_read(event):
             return                    # content for one reader; no page hears of it
+        if instance_id not in self.instances:
+            return                    # its profile was removed
         self.instances[instance_id].reload.heard(str(event.get("type")))
         if event.get("type") in ("spawn", "exit"):
             self.instances[instance_id].line_held = False
@@ -325,16 +392,17 @@ class Workbench:
         """Everything at a glance; `sequence` is the feed's row it is true at."""
         return {"serverId": self.feed.server_id, "sequence": self.feed.sequence, "version": VERSION, "home": str(self.home.path),
                 "startedAt": self.started_at, "gateway": self.gateway_row(), "console": {"setupCode": self.setup_code}, "council": self.council.row(),
-                "instances": [each.row() for each in self.instances.values()]}
+                "modelDefault": default_row(self.home.workbench / DEFAULTS), "profilesProblem": self.profiles_problem,
+                "instances": [{**each.row(), "orphaned": [{"role": row["role"], "pid": row["pid"]} for row in self.orphans.of(each.id)]} for each in self.instances.values()]}
 
     def record_children(self) -> None:
         """Write down which processes are ours, for `rulith stop` and the next start."""
-        children = [{"role": name, "pid": child.pid, **process_stamp(child.pid)}
-                    for name, child in self._children()]
+        children = [*self.orphans.rows, *({"role": name, "pid": child.pid, "instanceId": instance_id, **process_stamp(child.pid)}
+                                          for name, instance_id, child in self._children())]
         write_runfile(self.home.run / "workbench.json", url=self.url, children=children)
 
-    def _children(self) -> list[tuple[str, Child]]:
-        found = [("gateway", self.gateway.child), ("council", self.council.role.child)]
+    def _children(self) -> list[tuple[str, str | None, Child]]:
+        found: list[tuple[str, str | None, Child | None]] = [("gateway", None, self.gateway.child), ("council", None, self.council.role.child)]
         for instance in self.instances.values():
-            found += [("worker", instance.worker.child), ("agent", instance.agent), ("agent", instance.talker.role.child)]
-        return [(name, child) for name, child in found if child is not None]
+            found += [("worker", instance.id, instance.worker.child), ("agent", instance.id, instance.agent), ("agent", instance.id, instance.talker.role.child)]
+        return [(name, instance_id, child) for name, instance_id, child in found if child is not None]

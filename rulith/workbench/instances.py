@@ -5,9 +5,10 @@ Holds what the page shows of it; starts nothing by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.base.limits import RUNS_KEPT
 from rulith.disk.locks import holder_of
@@ -96,9 +97,15 @@ class Instance:
         except Refused as problem:
             model = unreadable_row(problem)
         return {"id": profile.id, "name": profile.name, "mode": profile.mode, "directory": str(profile.directory),
+                "attached": profile.is_attached, "revision": revision(profile, model),
                 "workspace": str(profile.workspace), "agentId": profile.agent_id, "agentName": profile.agent_name,
                 "connectionId": profile.connection_id, "createdAt": profile.created_at,
                 "worker": {**self.worker.row(), "lineHeld": self.line_held, "reloading": self.reload.is_due}, "agent": agent, "model": model}
+
+
+def revision(profile: Profile, model: Mapping[str, object]) -> str:
+    """Of what a person may change of a profile: whoever saves says which one was shown."""
+    return digest({"row": [profile.name, profile.mode, profile.agent_id, profile.connection_id], "model": dict(model)})[-16:]
 
 
 def board_of(state: dict, profile: Profile) -> dict[str, object]:

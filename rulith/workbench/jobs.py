@@ -39,6 +39,7 @@ async def start(bench: Workbench, instance: Instance, case_type: object, job_id:
         raise Refused("run_under_way", name=instance.name, since=current.started_at if current else "just now")
     if instance.talker.is_wanted:
         raise Refused("agent_started", name=instance.name)
+    bench.check_may_start(instance, "agent")
     instance.busy = True
     try:
         order = read_order(calculation.input_path(instance.profile.workspace))
@@ -83,6 +84,7 @@ def start_talk(bench: Workbench, instance: Instance) -> None:
     if instance.busy:
         current = instance.current()
         raise Refused("run_under_way", name=instance.name, since=current.started_at if current else "just now")
+    bench.check_may_start(instance, "agent")
     model = model_row(instance.profile)
     if not model["ready"]:
         raise Refused("agent_not_ready", name=instance.name, problem=str(model["reason"] or "no model is configured").rstrip("."),

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from rulith.base.errors import Refused
-from rulith.disk.model_settings import (CUSTOM, DEFAULT, EXTERNAL, KEY_NAME, SETTINGS, model_of, model_source, own_model, read_default,
+from rulith.disk.model_settings import (CUSTOM, EXTERNAL, KEY_NAME, SETTINGS, model_of, model_source, own_model, read_default,
                                         write_default)
 from rulith.disk.profiles import Profile, agent_secrets, write_role_env
 
@@ -36,8 +36,6 @@ def model_row(profile: Profile) -> dict[str, object]:
     row = {"source": source, **_shown(model_of(profile))}
     if source == EXTERNAL:
         return {**row, "configured": True, "ready": True}       # a program elsewhere brings its own
-    if source == DEFAULT and not row["configured"]:
-        row["reason"] = "No default model is set, and this Agent has none of its own."
     return row
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import hashlib
 import json
 import os
 import re
@@ -701,5 +702,26 @@ def test_the_device_grant_may_have_the_ledger_checked(play, kit):
         assert checked["problems"] == [] and sum(checked["chains"].values()) == rows(world)
         for token in (world.token, "x"):
             assert (await world.local("ledger", token)).status == 401
+
+    play(story)
+
+
+def test_the_device_grant_learns_whose_a_credential_is_by_its_hash_alone(play, kit):
+    """Our decision: whoever attaches a profile proves its token and key without a session or a lease of them."""
+    async def story(world):
+        person = await Person(world, kit).set_up()
+        made = await person.act("agent-create", name="Night audit")
+        line = await person.act("connection-create", name="Its Worker", agentId=made["id"])
+
+        async def whose(secret: str) -> dict:
+            return (await world.local(f"whose?hash={hashlib.sha256(secret.encode()).hexdigest()}")).json()
+        assert await whose(made["token"]) == {"agentId": made["id"], "agentName": "Night audit"}
+        assert await whose(line["key"]) == {"agentId": made["id"], "agentName": "Night audit", "connectionId": line["id"], "connectionName": "Its Worker"}
+        assert (await whose(world.token))["agentId"] == world.profile.agent_id
+        await person.act("agent-revoke", id=made["id"])
+        for asked in (made["token"], "", "rlt_key_none"):
+            assert (await whose(asked))["errorCode"] == "credential_unknown"
+        assert (await world.local("whose")).json()["errorCode"] == "credential_unknown"
+        assert (await world.local(f"whose?hash={'0' * 64}", world.token)).status == 401
 
     play(story)

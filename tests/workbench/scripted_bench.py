@@ -110,7 +110,8 @@ class ScriptedGateway:
             return json_response(401, {"ok": False, "errorCode": "device_grant_required", "teaching": "The grant is missing."})
         name = request.path.removeprefix("/local/")
         if name in self.answers:
-            return json_response(*self.answers[name])
+            answer = self.answers[name]
+            return json_response(*(answer(request) if callable(answer) else answer))
         if name == "wait":
             while self.state["version"] <= int(request.query["after"]):
                 await asyncio.sleep(0.01)

@@ -12,6 +12,7 @@ CODES: dict[str, tuple[str, str]] = {
                        "Read the Case's Terminal Receipt, or the ledger in the Console; both tell of every moment."),
     # access for programs elsewhere
     "access_unknown": ("Nobody asks for access under this code, or it was answered or is too old.", "Have the program ask again, and answer within ten minutes."),
+    "credential_unknown": ("This token or key opens nothing here.", "Copy it whole; where it was replaced since, use the new one."),
     # the front
     "host_foreign": (
         "The request names the host {host!r}, which is not this gateway on loopback.",

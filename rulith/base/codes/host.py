@@ -67,6 +67,5 @@ CODES: dict[str, tuple[str, str]] = {
         "Write the numbers of {job_id} again to go on with its Case.",
     ),
     "case_type_unknown": ("There is no calculation of the kind {case_type!r}.", "Choose one of {known}."),
-    "model_external": ("{name} is a program elsewhere that brings its own model.", "Choose an Agent whose model is set on this page."),
     "model_field": ("The model setting {field} {problem}.", "Correct it; the saved settings are as they were."),
 }
