@@ -32,6 +32,7 @@ from rulith.wire.mcp_outbound import DATES, OWN_HEADERS, BadPeer, Offered, Told,
 
 TIMEOUT_MS, RESPONSE_BYTES = 30_000, 1_048_576   # at most, and where nobody says less
 UNKNOWN = "mcp_execution_unknown"
+ANSWER = "$answer"                # the column that stands for all that a server said
 SCHEMA_CHARS_MAX = 16_000
 _ANY = ("type", "transport", "protocol", "timeoutMs", "maxResponseBytes")
 MEMBERS = {"stdio": (*_ANY, "command", "args", "cwd", "env"), "streamable-http": (*_ANY, "access", "url", "headers", "token")}
@@ -124,8 +125,15 @@ class McpCall:
         except BadPeer as bad:
             return Withheld(UNKNOWN, f"after the call was sent, {bad}{await self._drop()}")
         if isinstance(answer, Told):
-            return Executed(answer.text, unreadable=UNKNOWN, literal=True)
+            return Executed(answer.text, _whole_answer(self.call, answer.text), "The whole answer stands in its fact.", unreadable=UNKNOWN, literal=True)
         return Failed(answer.reason)
+
+
+def _whole_answer(call: Call, text: str) -> tuple[Mapping[str, object], ...] | None:
+    """For a Tool that returns the column `$answer`: the call's own arguments, its Source and all that the server said, as one row."""
+    if not any(ANSWER in row["args"].values() for row in call.tool.returns):  # type: ignore[attr-defined]
+        return None
+    return ({**call.arguments, "source": call.source.name if call.source else "", ANSWER[1:]: text},)
 
 
 def _least(limit: int, stated: object) -> int:

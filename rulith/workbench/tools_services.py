@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from rulith.adapters.mcp import ANSWER
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.base.ids import mint
@@ -100,31 +101,62 @@ def tool_of(name: str, source: Mapping[str, object], tool: Mapping[str, object],
     """The Tool's id, which changes with the server, the schema and the kind, and its Manifest entry."""
     print_ = digest({"source": _place(source), "name": tool["name"], "schema": tool["inputSchema"], "kind": kind}).removeprefix("sha256:")[:12]
     definition = {"adapter": "mcp", "sourceTypes": ["mcp"], "entry": tool["name"], "kind": kind, "params": tool["params"]}
+    if kind == "read" and "answer" not in tool["params"]:  # type: ignore[operator]
+        definition["returns"] = [_answered(name, tool, print_)]
     return f"{OWNED}{name.replace('_', '-')}.{print_}@1", definition
 
 
+def _answered(name: str, tool: Mapping[str, object], print_: str) -> dict[str, object]:
+    """What a read tells: all that the server said, beside the arguments that it was asked with."""
+    plain = _plain(str(tool["name"]))
+    asked = {param: f"${param}" for param, kind in tool["params"].items() if kind in ("string", "number", "boolean")}  # type: ignore[attr-defined]
+    return {"predicate": f"local.{name.replace('-', '_')}.{plain or 'tool_' + print_}", "args": {**asked, "source": "$source", "answer": ANSWER}}
+
+
+def _plain(entry: str) -> str:
+    """A tool's name as ours are written; empty where it has none."""
+    plain = re.sub(r"[^a-z0-9]+", "_", entry.lower()).strip("_")[:40]
+    return plain if _LOWER.fullmatch(plain) else ""
+
+
 def definition_of(name: str, tools: Mapping[str, Mapping]) -> dict[str, object]:
-    """The Source as its owner authorizes it: no address, no credential, one access mode for each Tool."""
+    """The Source as its owner authorizes it: no address, no credential, the facts it is to attest, one access mode for each Tool."""
     modes = []
     for tool, members in tools.items():
         print_ = tool.rpartition(".")[2].partition("@")[0]
         modes.append({"id": f"tool_{print_}", "action": f"mcp_{name.replace('-', '_')}_{print_}", "title": members["entry"], "operation": members["kind"],
-                      "tool": tool, "params": members["params"], "returns": []})
-    return {"name": name, "type": "mcp", "words": [], "accessModes": modes}
+                      "tool": tool, "params": members["params"], "returns": members.get("returns", [])})
+    words = sorted({row["predicate"] for members in tools.values() for row in members.get("returns", [])})
+    return {"name": name, "type": "mcp", "words": words, "accessModes": modes}
 
 
 def capability_of(name: str, tools: Mapping[str, Mapping]) -> dict[str, object]:
-    """A Capability to begin with: one Action for each Tool, in any Case; what is no read waits for a person. It concludes nothing."""
-    actions, used = [], set()
+    """A Capability to begin with: one Action for each Tool, and a Case Type in which an Agent uses them and says what it found.
+
+    What is no read waits for a person. An answer is the Agent's word, and stays marked so.
+    """
+    actions, defines = [], {}
     for tool, members in tools.items():
-        plain = re.sub(r"[^a-z0-9]+", "_", str(members["entry"]).lower()).strip("_")[:40]
-        action = plain if _LOWER.fullmatch(plain) and plain not in used else f"tool_{tool.rpartition('.')[2].partition('@')[0]}"
-        used.add(action)
+        print_ = tool.rpartition(".")[2].partition("@")[0]
+        action = _plain(str(members["entry"]))
+        action = f"tool_{print_}" if not action or action in {row["id"] for row in actions} or action == "answer" else action
+        returns = []
+        for row in members.get("returns", []):
+            defines[row["predicate"]] = {"id": row["predicate"], "as": f"{action}_told", "sources": ["mcp"],
+                                         "args": {arg: members["params"].get(arg, "string") for arg in row["args"]}}
+            returns.append({**row, "predicate": f"{action}_told"})
         actions.append({"id": action, "description": f"{members['entry']} of the MCP service {name}", "tool": tool, "kind": members["kind"], "source_types": ["mcp"],
-                        "params": members["params"], "preconditions": [{"predicate": "root", "args": {"node": "?root"}}], "effects": [], "returns": [],
+                        "params": members["params"], "preconditions": [{"predicate": "root", "args": {"node": "?root"}}], "effects": [], "returns": returns,
                         **({} if members["kind"] == "read" else {"decision": {"kind": "mcp_" + str(members["kind"])}})})
-    return {"format": "rulith-capability/1", "id": f"local.{name.replace('-', '_')}", "version": "1.0.0", "title": f"Tools of {name}",
-            "vocabulary": {"defines": [], "imports": [{"id": "root", "as": "root"}]}, "actions": actions}
+    plain_name = name.replace("-", "_")
+    own, about = f"local.{plain_name}", {"predicate": "answer", "args": {"about": "?about", "text": "?text"}}
+    key = {"predicate": "case_key", "args": {"root": "?root", "name": "about", "value": "?about"}}
+    return {"format": "rulith-capability/1", "id": own, "version": "1.0.0", "title": f"Tools of {name}",
+            "vocabulary": {"defines": [{"id": f"{own}.case_answer", "as": "answer", "args": {"about": "string", "text": "string"}}, *defines.values()],
+                           "imports": [{"id": "root", "as": "root"}, {"id": "case_key", "as": "case_key"}]},
+            "acceptance": [{"id": "answered", "label": "it is answered", "when": [key, about]}], "actions": actions,
+            "case_types": {f"use_{plain_name}": {"title": f"Use {name}", "business_key": {"about": "string"}, "floor": "asserted", "agent_rules": "rules_and_actions",
+                                                 "task": [{"node": "answered", "goal": "what was asked is answered", "acceptance": "answered"}]}}}
 
 
 # -- what a form says ----------------------------------------------------------------------

@@ -20,7 +20,7 @@ from rulith.disk.mcp_services import entries_of, file_of, folder_of, lent_of, re
 from rulith.work import prober
 from rulith.work.settings import read_settings
 from rulith.workbench.tools_npm import FILESYSTEM
-from rulith.workbench.tools_services import capability_of, judged, params_of
+from rulith.workbench.tools_services import capability_of, judged, params_of, tool_of
 
 FAR = str(Path(__file__).parents[1] / "adapters" / "far_mcp.py")
 LIST = {"name": "list_files", "description": "Lists.", "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}, "depth": {"type": "integer"}}, "required": ["path"]}}
@@ -79,17 +79,19 @@ def test_a_server_is_looked_at_its_tools_are_chosen_and_the_worker_serves_them(s
     kept = read_services(file_of(stage.profile))
     tools = whole_set("off", None, "", kept)
     mine = [tool for tool in tools.values() if tool.id.startswith("local.mcp.shelf.")]
-    assert [(tool.entry, tool.kind, dict(tool.params), tool.returns) for tool in mine] == [
-        ("list_files", "read", {"path": "string", "depth": "number?"}, ()), ("write_file", "read", {"path": "string", "meta": "json"}, ())]
+    told = {"predicate": "local.shelf.list_files", "args": {"path": "$path", "source": "$source", "answer": "$answer"}}
+    assert [(tool.entry, tool.kind, dict(tool.params), tool.returns[0]["args"]) for tool in mine] == [
+        ("list_files", "read", {"path": "string", "depth": "number?"}, told["args"]), ("write_file", "read", {"path": "string", "meta": "json"}, told["args"])]
     assert entries_of(kept)["shelf"] == {"type": "mcp", "transport": "stdio", "command": sys.executable, "args": [FAR], "env": {"SHELF_KEY": "a secret of the shelf"}}
     (mode, _) = answer["service"]["definition"]["accessModes"]
     print_ = mine[0].id.split(".")[3].split("@")[0]
     assert mode == {"id": f"tool_{print_}", "action": f"mcp_shelf_{print_}", "title": "list_files", "operation": "read", "tool": mine[0].id,
-                    "params": {"path": "string", "depth": "number?"}, "returns": []}
+                    "params": {"path": "string", "depth": "number?"}, "returns": [told]}
     assert len(print_) == 12 and now["services"][0]["hasSecrets"] and now["services"][0]["variables"] == ["SHELF_KEY"]
     assert "a secret of the shelf" not in json.dumps([look, answer, now]), "no listing shows a variable's value"
     (row,) = [each for each in now["tools"] if each["id"] == mine[0].id]
-    assert (row["origin"], row["service"]) == ("mcp", "shelf") and "fact" in row["automaticActionProblem"]
+    assert (row["origin"], row["service"]) == ("mcp", "shelf") and "automaticActionProblem" not in row
+    assert "json" in next(each for each in now["tools"] if each["id"] == mine[1].id)["automaticActionProblem"]
     if os.name == "posix":
         assert stat.S_IMODE(file_of(stage.profile).stat().st_mode) == 0o600
 
@@ -223,10 +225,13 @@ def test_the_capability_to_begin_with_can_be_installed_as_it_stands():
     entry = {"adapter": "mcp", "sourceTypes": ["mcp"]}
     tools = {f"local.mcp.my-shelf.00000000000{number}@1": {**entry, "entry": name, "kind": kind, "params": params} for number, (name, kind, params) in enumerate([
         ("list_files", "read", {"path": "string", "depth": "number?"}), ("list-files", "write", {}), ("1st", "run", {"a": "boolean"})])}
+    tool, members = tool_of("my-shelf", {}, judged({**LIST, "name": "searchFiles"}), "read")
+    tools[tool] = members
     document = capability_of("my-shelf", tools)
     release, problems = check_capability(document)
     assert problems == [] and release is not None
-    assert [(row["id"], "decision" in row) for row in document["actions"]] == [("list_files", False), ("tool_000000000001", True), ("tool_000000000002", True)]
+    assert [(row["id"], "decision" in row) for row in document["actions"]] == [("list_files", False), ("tool_000000000001", True), ("tool_000000000002", True), ("searchfiles", False)]
+    assert document["actions"][-1]["returns"] == [{"predicate": "searchfiles_told", "args": {"path": "$path", "source": "$source", "answer": "$answer"}}]
 
 
 # -- schemas ------------------------------------------------------------------------------
