@@ -11,6 +11,7 @@ import { change } from "./store.js";
 
 const LOAD = {
   council: () => import("./council/council.js"),
+  tools: () => import("./screens/tools.js"),
   moments: () => import("./screens/moments.js"),
 };
 /** Parts of the first view that are loaded when they are first wanted; no address leads to them. */

@@ -24,10 +24,10 @@ expect.set_options(timeout=WAIT_MS)          # a busy machine draws late; what n
 
 
 class Bench:
-    """`rulith start` of a home, as a process."""
+    """`rulith start` of a home, as a process; `env` are settings of ours that it finds in its environment."""
 
-    def __init__(self, home: Path) -> None:
-        environ = {name: value for name, value in os.environ.items() if not name.startswith("RULITH_")}
+    def __init__(self, home: Path, **env: str) -> None:
+        environ = {**{name: value for name, value in os.environ.items() if not name.startswith("RULITH_")}, **env}
         self.home = home
         self.process = subprocess.Popen([sys.executable, "-m", "rulith", "start", "--home", str(home), "--no-browser"], cwd=ROOT,
                                         env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

@@ -70,12 +70,12 @@ const tool = (row) => h("li", { key: row.id, title: row.id },
 const source = (row) => h("li", { key: row.name },
   h("span", { class: "mono" }, row.name), h("span", { class: "quiet" }, row.type), h("code", { class: "wide" }, row.access));
 
-function connection(row) {
+function connection(row, instance) {
   if (row === undefined) return loading("the Connection");
   if (row === null) return empty("The gateway knows no Connection of this Agent.");
   const list = (rows, draw) => h("ul", { class: "tool-list", "data-list": true }, rows.map(draw));
   return [
-    section("Tools", row.tools.length === 0 ? empty("No Tool is locked for this Connection.") : list(row.tools, tool)),
+    section("Tools", h("p", {}, h("a", { href: `#/tools/${instance}` }, "Manage Tools and MCP services")), row.tools.length === 0 ? empty("No Tool is locked for this Connection.") : list(row.tools, tool)),
     section("Sources", row.sources.length === 0 ? empty("No Source is bound.") : list(row.sources, source)),
   ];
 }
@@ -91,6 +91,6 @@ function activity(rows, now) {
 
 export const worker = (s, instance, act) => [
   line(instance, s, act),
-  connection(s.boards[instance.id]?.board?.connection),
+  connection(s.boards[instance.id]?.board?.connection, instance.id),
   section("Activity", activity((s.activity[instance.id] ?? []).filter((row) => row.src === "worker"), s.now)),
 ];

@@ -3,7 +3,7 @@
 import { at, get, post } from "../api.js";
 import { asked, stale } from "../asks.js";
 import { field, form, formOf, losing, problem, put, submit } from "../components/forms.js";
-import { button, pairs, quiet, section, toConsole } from "../components/parts.js";
+import { button, pairs, quiet, toConsole } from "../components/parts.js";
 import { page, pane, screenOf } from "../components/screen.js";
 import { empty, known, marked } from "../components/states.js";
 import { e, h } from "../lib/dom.js";
@@ -24,6 +24,7 @@ const link = (words, ...parts) => h("a", { href: to(...parts) }, words);
 const read = (path, query) => asked(`${inst} ${path} ${JSON.stringify(query ?? "")}`, () => get(at(inst, path, query)), { tools: !query });
 const go = (...parts) => { location.hash = to(...parts); };
 const json = (value) => JSON.stringify(value, null, 2);
+const section = (title, ...body) => e("section", e("h3", title), body);
 const lines = (text = "") => text.split("\n").map((each) => each.trim()).filter(Boolean);
 
 /** One act of a form; the answer, or undefined where it was refused. */
@@ -127,7 +128,8 @@ function service(s, act, state, name) {
   const gone = async () => await act_(`lose/${key}`, "mcp-services/remove", () => ({ name, revision: state.revision })) && go();
   const save = (words, file, value) => h("a", { class: "button", download: file, href: `data:application/json,${encodeURIComponent(json(value))}` }, words);
   return pane(s, act, "detail", name, [pairs([["It is", row.mode], ["Program", row.command && e("code", [row.command, ...(row.args ?? [])].join(" "))], ["Address", row.url], ["From", row.registry?.serverName], ["Variables", row.variables.join(", ")]]),
-    section("Authorize it", h("ol", {}, e("li", `In the Console, add the Source ${name} of the type mcp to this Worker, with the address vault.`), e("li", "Lock the Tools that you want."), e("li", "Install a Capability whose Actions use them: an MCP tool states no facts, so it is no Action by itself.")),
+    section("Authorize it", h("ol", {}, e("li", "In the Console, lock the Tools that you want."), e("li", `Add the Source ${name} of the type mcp to this Worker, with the address vault; it attests ${row.definition.words.join(", ") || "nothing"}.`),
+      e("li", "A locked read is an Action by itself in explorations. For names, decisions and Cases of their own, begin with the Capability below.")),
       e("div.row", toConsole("To the Console"), save("Save the Source definition", `${name}.source.json`, row.definition), row.capability && save("Save a Capability to begin with", `${name}.capability.json`, row.capability))),
     group("Chosen tools", state.tools.filter((each) => each.service === name), "None."),
     section("Look again", row.mode === "filesystem" ? filesystem(act, state, row) : row.mode === "registry" ? [problem(key, act), button("Look at the server", again, { kind: "button" })] : connect(act, key, row)),
@@ -139,8 +141,8 @@ function choose(s, act, name) {
   if (of !== name) return page(s, act, name, empty("Look at the server first.", link("Add tools", "add")));
   const apply = async () => { if (await act_("look", "mcp-services/apply", () => ({ probeId, tools: chosen.map(([each, kind]) => ({ name: each, kind })) }))) { put("look", null); go("service", name); } };
   const each = (row) => h("li", { key: row.name, class: "offer" }, e("div", e("strong.mono", row.name), e("p.quiet", row.unsupported ?? row.description), row.groundedWriteProblem && e("p.quiet", row.groundedWriteProblem)),
-    !row.unsupported && h("label", {}, e("span.sr", row.name), h("select", { value: kinds[row.name] ?? "", onchange: ({ target }) => put("look", { kinds: { ...kinds, [row.name]: target.value } }) },
-      [["", "leave out"], ...(row.groundedWriteProblem ? KINDS.slice(0, 1) : KINDS)].map(([value, words]) => h("option", { key: value, value }, words)))));
+    !row.unsupported && h("select", { "aria-label": row.name, value: kinds[row.name] ?? "", onchange: ({ target }) => put("look", { kinds: { ...form("look").kinds, [row.name]: target.value } }) },
+      [["", "leave out"], ...(row.groundedWriteProblem ? KINDS.slice(0, 1) : KINDS)].map(([value, words]) => h("option", { key: value, value }, words))));
   return page(s, act, `Tools of ${name}`, quiet("Say read only where nothing changes. All that is chosen is kept, or nothing; nothing is locked by it."), truncated && quiet("It offers more than 200; these are the first."),
     formOf("look", act, `Keep ${chosen.length} tools`, apply, e("ul.case-list", tools.map(each)), { off: chosen.length === 0 }));
 }
