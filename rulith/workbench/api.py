@@ -64,7 +64,7 @@ class Api:
         self._gets: dict[str, Route] = {"state": self._board, "demo": self._demo, "activity": self._activity,
                                         **talk_api.gets(bench.feed),
                                         "materials": lambda request, instance: materials.listed(bench, instance)}
-        tools = ToolRoutes(bench)
+        self.tools = tools = ToolRoutes(bench)
         self.profiles = Profiles(bench)
         self._gets |= {**tools.gets, **self.profiles.gets}
         self._posts: dict[str, Route] = {**tools.posts, **self.profiles.posts, "demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,

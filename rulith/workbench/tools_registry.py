@@ -9,7 +9,6 @@ Source  the workbench surface, "Registry"; the registry's API v0.1 and its serve
 
 from __future__ import annotations
 
-import json
 import re
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from rulith.adapters.places import FRAMING
 from rulith.base.canonical import digest
 from rulith.base.clock import Clock
 from rulith.base.errors import Refused
+from rulith.base.json_text import read_json
 from rulith.net.client import HttpClient, NetFailed
 from rulith.workbench.tools_npm import PACKAGE, VERSION, Package
 
@@ -88,10 +88,11 @@ class Registry:
         if PACKAGE.fullmatch(package):
             try:
                 answer = await self._client.request("GET", self._downloads + quote(package, safe="@/"), timeout_s=COUNT_S, body_bytes_max=65_536)
-                count = json.loads(answer.body).get("downloads") if answer.status == 200 else None
+                told = read_json(answer.body, "the count") if answer.status == 200 else None
+                count = told.get("downloads") if isinstance(told, dict) else None
                 if type(count) is int and count >= 0:
                     return {"available": True, "monthly": count}
-            except (NetFailed, Refused, ValueError, AttributeError, RecursionError):
+            except (NetFailed, Refused):
                 pass
         return {"available": False}
 
@@ -107,9 +108,9 @@ class Registry:
         if answer.status != 200:
             raise Refused("mcp_registry_answer", problem=f"it is HTTP {answer.status}")
         try:
-            value = json.loads(answer.body)
-        except (ValueError, RecursionError):
-            value = None
+            value = read_json(answer.body, "its answer")
+        except Refused:
+            value = None                     # no JSON, or one that two readers would read differently
         if not isinstance(value, dict):
             raise Refused("mcp_registry_answer", problem="it is no JSON object")
         self._cache[path] = (now_s + GOOD_S, value)
@@ -160,7 +161,7 @@ class _Unsupported(Exception):
 
 
 def _option(option_id: str, row: Mapping, read) -> dict:
-    found: dict[str, object] = {"id": option_id, "label": _text(row.get("identifier") or row.get("url"), 300), "fields": [], "npmPackage": None}
+    found: dict[str, object] = {"id": option_id, "label": _text(row.get("url") or f"{row.get('registryType')} {row.get('identifier')} {row.get('version')}", 300), "fields": [], "npmPackage": None}
     try:
         found.update(read(row))
         fields = found["fields"]

@@ -20,10 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from rulith.adapters.mcp import ANSWER
+from rulith.adapters.mcp import ANSWER, SCHEMA_CHARS_MAX
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.base.ids import mint
+from rulith.base.json_text import compact_json
+from rulith.base.limits import SETTINGS_BYTES_MAX
 from rulith.disk.atomic import make_folder, write_json
 from rulith.disk.mcp_services import FORMAT, NAME, OWNED, SERVICES_MAX, Service, file_of, folder_of, lent_of
 from rulith.net.link import within
@@ -68,6 +70,8 @@ def params_of(schema: object) -> dict[str, str]:
     if schema.get("additionalProperties", False) not in (False, {}) or not isinstance(schema.get("properties", {}), dict):
         raise ValueError("its input is open: any member may be given")
     required = schema.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        raise ValueError("its schema does not say plainly what is required")
     params = {}
     for name, row in schema.get("properties", {}).items():
         if not _LOWER.fullmatch(name) or name == "source":
@@ -84,6 +88,8 @@ def judged(tool: Mapping[str, object]) -> dict[str, object]:
     """A tool as the page lists it: its parameters, or why it cannot be used."""
     row: dict[str, object] = {"name": tool["name"], "description": tool["description"], "inputSchema": tool["inputSchema"]}
     try:
+        if tool["name"] == "discover":
+            raise ValueError("its name stands for the Worker's own look at a server")
         row["params"] = params_of(tool["inputSchema"])
     except ValueError as problem:
         return {**row, "unsupported": str(problem)}
@@ -356,7 +362,8 @@ class Services:
         if look is None or look.instance_id != instance.id or self.bench.clock.monotonic_s() >= look.until_s or look.revision != desk.revision:
             raise Refused("mcp_probe_gone")
         tools = dict(tool_of(look.name, look.record["source"], tool, kind) for tool, kind in _chosen(given["tools"], look.tools))
-        shown = [{"name": row["name"], "description": row["description"], "inputSchema": row["inputSchema"]} for row in look.tools.values()]
+        shown = [{"name": row["name"], "description": row["description"], "inputSchema": row["inputSchema"] if _is_small(row["inputSchema"]) else None}
+                 for row in look.tools.values()]
         service = {**look.record, "tools": tools, "discovered": shown, "definition": definition_of(look.name, tools)}
         self._write(desk, {**desk.services(), look.name: service})
         changed(self.bench, instance)
@@ -375,8 +382,15 @@ class Services:
     def _write(self, desk: Desk, services: Mapping[str, Service]) -> None:
         desk.whole(services=services)
         desk.check_sources(services)
+        document = {"format": FORMAT, "services": services}
+        if len(json.dumps(document, indent=2, ensure_ascii=False).encode()) >= SETTINGS_BYTES_MAX:
+            raise _field("list of tools", f"makes the file of services larger than {SETTINGS_BYTES_MAX} bytes")
         make_folder(folder_of(desk.profile))
-        write_json(file_of(desk.profile), {"format": FORMAT, "services": services})
+        write_json(file_of(desk.profile), document)
+
+
+def _is_small(schema: object) -> bool:
+    return len(compact_json(schema)) <= SCHEMA_CHARS_MAX
 
 
 def _chosen(rows: object, offered: Mapping[str, dict]) -> list[tuple[dict, str]]:

@@ -458,3 +458,16 @@ def test_on_windows_a_command_file_is_found_and_gets_plain_arguments_only(found,
     else:
         assert command_of("npx", arguments, lambda name: found, is_windows=True) == words
     assert command_of("npx", ["a&b"], lambda name: found, is_windows=False) == ("npx", "a&b")
+
+
+def test_a_tool_that_returns_the_whole_answer_repeats_what_it_was_asked_with(desk):
+    """The column `$answer` (our decision): a server that tells no rows can still state a fact, all that it said beside the call's own arguments."""
+    returns = [{"predicate": "acme.far.told", "args": {"path": "$path", "source": "$source", "answer": "$answer"}}]
+    made = read_tool("acme.far@1", {"adapter": "mcp", "sourceTypes": ["mcp"], "entry": "noise", "params": {"path": "string"}, "returns": returns})
+
+    async def story():
+        async with closing(desk):
+            return await desk.hands.compile(Call("inv_1", "key", made, {"path": "a"}, desk.source(), inline_bytes=65_536)).run()
+
+    outcome = play(story())
+    assert outcome.rows == ({"path": "a", "source": "far", "answer": "after the noise"},) and outcome.brief

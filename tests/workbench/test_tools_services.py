@@ -14,6 +14,7 @@ import pytest
 
 from rulith.adapters.hands import Hands
 from rulith.adapters.sources import Sources
+from rulith.base.clock import ManualClock
 from rulith.base.errors import Refused
 from rulith.board.capability_check import check_capability
 from rulith.disk.mcp_services import entries_of, file_of, folder_of, lent_of, read_services, whole_set
@@ -133,6 +134,35 @@ def test_a_look_is_good_for_what_was_there_and_no_longer(stage):
     assert [answer["errorCode"] for _, answer in play(stage, script)] == ["mcp_probe_gone", "mcp_probe_gone"]
 
 
+def test_ten_minutes_later_neither_a_look_nor_a_preparation_is_good(stage):
+    async def script(stage):
+        stage.bench.clock = clock = ManualClock()
+        look = await found(stage)
+        made = stage.api.tools.services.prepare({"source": {"type": "mcp", "transport": "streamable-http", "url": "https://mcp.example/"}})
+        form = {"name": "far", "isNew": True, "mode": "registry", "preparationId": made}
+        clock.advance(599)
+        again = await found(stage, form, count=2)
+        clock.advance(2)
+        late = await applied(stage, look, ("list_files", "read")), await stage.page.post(stage.at("mcp-services/probe"), form)
+        return late, await applied(stage, again, ("list_files", "read"))
+    late, (status, _) = play(stage, script)
+    assert [answer["errorCode"] for _, answer in late] == ["mcp_probe_gone", "mcp_preparation_gone"] and status == 200
+
+
+def test_what_would_not_fit_into_the_file_is_refused_before_it_is_written(stage):
+    tools = [{**LIST, "name": f"t{number}", "description": "d" * 1_000, "inputSchema": {**LIST["inputSchema"], "description": "x" * 15_000}} for number in range(200)]
+    large = [{**LIST, "inputSchema": {**LIST["inputSchema"], "description": "x" * 20_000}}, {**LIST, "name": "discover"}]
+
+    async def script(stage):
+        refused = await applied(stage, await found(stage, SERVER, tools), ("t1", "read"))
+        there = file_of(stage.profile).exists()
+        look = await found(stage, SERVER, large, count=2)
+        return refused, there, look, await applied(stage, look, ("list_files", "read"))
+    (_, refused), there, look, (status, answer) = play(stage, script)
+    assert refused["errorCode"] == "mcp_service_field" and not there
+    assert status == 200 and answer["service"]["discovered"][0]["inputSchema"] is None and "own look" in look["tools"][1]["unsupported"]
+
+
 FORMS = [
     ({"name": "Shelf"}, "mcp_service_field"), ({"name": "a" * 41}, "mcp_service_field"), ({"mode": "sse"}, "mcp_service_field"),
     ({"isNew": False}, "mcp_service_gone"), ({"command": ""}, "mcp_service_field"), ({"args": "x"}, "mcp_service_field"), ({"args": [1]}, "mcp_service_field"),
@@ -243,7 +273,7 @@ STATED = [
     ({"type": "object", "additionalProperties": False}, {}),
 ]
 UNSTATED = [None, [], {"type": "array"}, {"anyOf": []}, {"$ref": "#/x"}, {"additionalProperties": True}, {"additionalProperties": {"type": "string"}}, {"patternProperties": {}},
-            {"properties": {"camelCase": {}}}, {"properties": {"source": {"type": "string"}}}, {"properties": []}, {"required": ["x"]}]
+            {"properties": {"camelCase": {}}}, {"properties": {"source": {"type": "string"}}}, {"properties": []}, {"required": ["x"]}, {"required": "path", "properties": {"a": {"type": "string"}}}, {"required": [1]}]
 
 
 @pytest.mark.parametrize(("schema", "params"), STATED)

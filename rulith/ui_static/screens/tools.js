@@ -51,7 +51,7 @@ function list(s, act, state) {
     !state.locksKnown && quiet("The gateway is silent, so nobody can say what is locked."),
     group("My Tools", mine("manifest"), `None in ${state.manifestFile}.`),
     section("MCP services", state.services.length ? e("ul.case-list", state.services.map((each) => h("li", { key: each.name }, h("a", { class: "case-row", "data-row": true, href: to("service", each.name) }, e("span.case-key", each.name), e("span.quiet", `${each.tools.length} tools`))))) : quiet("None is connected.")),
-    mine("mcp").length > 0 && group("Their Tools", mine("mcp")), mine("gone").length > 0 && group("Locked and not here", mine("gone")),
+    mine("mcp").length > 0 && group("Tools of services", mine("mcp")), mine("gone").length > 0 && group("Locked and not here", mine("gone")),
     group("Built in", mine("builtin")), field("mode", "mode", "Workspace Tools", { options: MODES, value: state.workspaceMode, onchange: mode }), problem("mode", act)];
 }
 
@@ -66,7 +66,7 @@ function tool(s, act, state, id) {
   return pane(s, act, "detail", id, [e("div.line", lock(row), row.service && link(`of ${row.service}`, "service", row.service)),
     pairs([["Kind", row.kind], ["Adapter", row.adapter], ["Source types", row.sourceTypes?.join(", ")], ["Digest", row.digest && e("code", row.digest)]]),
     row.changes.length > 0 && section("Changed since it was locked", table(row), quiet("The gateway offers it no work until this definition is locked.")),
-    row.automaticActionProblem && quiet(row.automaticActionProblem), toConsole("Lock it in the Console"),
+    row.automaticActionProblem && quiet(row.automaticActionProblem), e("div.row", toConsole("Lock it in the Console")),
     row.definition ? [edit(s, act, state, key, id, row.definition), losing(`lose/${key}`, act, "Remove this Tool", id, "It leaves the Manifest. Its program stays, and so does its lock in the Console.", gone)]
       : row.params && section("Takes and returns", shown({ params: row.params, returns: row.returns }))], { back: to() });
 }
@@ -140,7 +140,7 @@ function choose(s, act, name) {
   const { probeId, service: of, tools, kinds = {}, truncated } = form("look"), chosen = Object.entries(kinds).filter(([, kind]) => kind);
   if (of !== name) return page(s, act, name, empty("Look at the server first.", link("Add tools", "add")));
   const apply = async () => { if (await act_("look", "mcp-services/apply", () => ({ probeId, tools: chosen.map(([each, kind]) => ({ name: each, kind })) }))) { put("look", null); go("service", name); } };
-  const each = (row) => h("li", { key: row.name, class: "offer" }, e("div", e("strong.mono", row.name), e("p.quiet", row.unsupported ?? row.description), row.groundedWriteProblem && e("p.quiet", row.groundedWriteProblem)),
+  const each = (row) => h("li", { key: row.name, class: "offer" }, e("div", e("strong.mono", row.name), e("p.quiet", row.unsupported ? `Cannot be used: ${row.unsupported}.` : row.description), row.groundedWriteProblem && e("p.quiet", row.groundedWriteProblem)),
     !row.unsupported && h("select", { "aria-label": row.name, value: kinds[row.name] ?? "", onchange: ({ target }) => put("look", { kinds: { ...form("look").kinds, [row.name]: target.value } }) },
       [["", "leave out"], ...(row.groundedWriteProblem ? KINDS.slice(0, 1) : KINDS)].map(([value, words]) => h("option", { key: value, value }, words))));
   return page(s, act, `Tools of ${name}`, quiet("Say read only where nothing changes. All that is chosen is kept, or nothing; nothing is locked by it."), truncated && quiet("It offers more than 200; these are the first."),
@@ -150,7 +150,7 @@ function choose(s, act, name) {
 function registry(s, act, state) {
   const { search } = s.route.query, cursor = s.route.query.cursor ?? "";
   const find = (text, after = "") => { location.hash = `${to("add")}?${new URLSearchParams({ search: text, ...(after && { cursor: after }) })}`; };
-  const row = (each) => h("li", { key: each.name }, h("a", { class: "case-row", "data-row": true, href: to("entry", each.name, each.version) }, e("span.case-key", each.title), e("span.quiet", each.version), e("span.wide", each.description), e("span.quiet", each.formats.join(", "))));
+  const row = (each) => h("li", { key: each.name }, h("a", { class: "case-row", "data-row": true, href: to("entry", each.name, each.version) }, e("span.case-key", each.title), e("span.quiet", each.version), e("span.wide", each.description), e("span.wide.quiet", each.formats.join(", "))));
   return section("MCP Registry", formOf("search", act, "Search", () => find(form("search").text ?? search ?? ""), field("search", "text", "Words of a server's name", { value: search, type: "search", maxlength: 150, note: `Asks ${state.registry}, and nobody else, when you press it.` })),
     search !== undefined && known(act, "MCP Registry", read("mcp-services/search", { search, cursor }), (found) => (found.servers.length ? [e("ul.case-list", found.servers.map(row)), found.nextCursor && button("Show more", () => find(search, found.nextCursor), { kind: "button" })] : empty("No server of that name."))));
 }
