@@ -77,6 +77,12 @@ class CaseReads:
             rows = [row for row in (_node(now, atom) for atom in found[start:start + limit]) if row is not None]
         return {"rows": rows, "total": len(every), "found": len(found), "next": start + limit if len(found) > start + limit else None}
 
+    def grounded(self, state: AgentState, rows: list[dict]) -> list[dict]:
+        """Rows of a view with all that a person may know of who stands behind them."""
+        held = state.board.state
+        atoms = ((row, held.atom_of(row["id"]) if "predicate" in row else None) for row in rows)
+        return [{**row, **(_node(held, atom) or {})} if atom is not None else row for row, atom in atoms]
+
     # --- two moments -------------------------------------------------------------------
 
     async def moments(self, query: dict[str, str]) -> dict:

@@ -19,7 +19,7 @@ from rulith.base.json_text import read_json
 from rulith.base.limits import CASES_LISTED_MAX, LOCAL_WAIT_S_MAX, OPERATIONS_LISTED_MAX
 from rulith.board.operations import Operation
 from rulith.board.profiles import Profile
-from rulith.board.state import Case
+from rulith.board.state import CLOSED, Case
 from rulith.board.views import case_about, case_title
 from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
 from rulith.gateway.calls import ToolCalls
@@ -47,10 +47,11 @@ class LocalApi:
         self._calls = calls
         self._line = line
         self._case_rows: dict[str, tuple[Case, dict]] = {}     # as last listed
+        self._reads = CaseReads(authority, self._agent)
         self._routes = {"state": self._state, "wait": self._wait, "case": self.case, "proof": self.proof,
                         "why-not": self.why_not, "receipt": self.receipt, "capability": self._capability,
                         "constitution": self._constitution, "tools": self._tools, "whose": self._whose,
-                        "ledger": self._ledger, BACKUP: self._backup, **CaseReads(authority, self._agent).routes}
+                        "ledger": self._ledger, BACKUP: self._backup, **self._reads.routes}
 
     def head_check(self, request: Request) -> Response | None:
         """401 without the device grant; an Agent's token or a Connection key is none."""
@@ -203,6 +204,8 @@ class LocalApi:
         case_id = query.get("case", "")
         detail = state.board.case_detail(case_id, self.authority.policy(agent_id), self._eyes(agent_id, query))
         about = {**detail["case"], **case_title(state.board.state, state.board.case(case_id))}
+        if about["status"] != CLOSED and self._eyes(agent_id, query) is None:
+            detail["facts"] = self._reads.grounded(state, detail["facts"])
         return {**detail, "case": about, "operations": self._operations_of(agent_id, case_id), "receipt": case_id in state.receipts}
 
     def _operations_of(self, agent_id: str, case_id: str) -> list[dict]:

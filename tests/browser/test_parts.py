@@ -139,17 +139,6 @@ def test_a_long_list_shows_its_newest_part_and_says_so(page):
     expect(page.locator(".case-row").nth(2)).to_be_focused()
 
 
-def test_cases_that_the_gateway_does_not_list_are_found_in_the_console(page):
-    def change(board):
-        board["cases"] = [{"agentId": "agent_x", "caseId": "case_1", "root": "root_1", "caseType": "acme", "businessKey": {"n": 1}, "status": "running",
-                           "openedAt": "2026-10-03T08:00:00.000Z"}]
-        board["casesTotal"] = 1402
-    change_board(page, change)
-    page.get_by_role("navigation", name="Side panel").get_by_role("link", name="Cases").click()
-    expect(page.get_by_text("Showing 1 of 1,402, newest first.")).to_be_visible()
-    assert page.get_by_role("link", name="Find older Cases in the Console").get_attribute("href") == "/console/#cases/closed"
-
-
 def test_a_case_that_is_gone_is_refused_with_code_sentence_and_details(browser, bench):
     with Watched(browser, bench, quiet=False, permissions=["clipboard-read", "clipboard-write"]) as page:
         expect(page.locator("[data-agent]")).to_have_count(1, timeout=WAIT_MS)

@@ -103,13 +103,16 @@ const inTheConsole = (row, instance) => section("Hold or end",
 
 const goalLine = (text, state, kind = "goal") => h("div", { class: kind }, h("span", { class: "goal-text" }, text), state);
 
+/** Without the Capability's name before each predicate. */
+const plainly = (text) => text.replace(/([\w-]+\.)+(?=\w+\()/g, "");
+
 /** One leaf: met with its tier, or its gap in words, what could close it, and why it does not hold. */
 function leaf(row, detail) {
   const gap = typeof row.gap === "string" ? { text: row.gap } : row.gap;
   const inspect = !row.met && detail.case.status !== "closed" && screen("inspect");
   return h("li", { key: row.node, "data-met": String(Boolean(row.met)) },
     goalLine(row.goal, row.met ? marked(`met · ${row.tier ?? "no tier told"}`, "done", "done") : marked("open", "running", "open")),
-    !row.met && gap && h("p", { class: "gap-text quiet" }, gap.text),
+    !row.met && gap && h("p", { class: "gap-text quiet", title: gap.text }, plainly(gap.text.replace(`${row.goal}: `, ""))),
     inspect && gap && inspect.closers(gap, detail),
     inspect && button("Why not?", () => inspect.ask(detail.case.caseId, `acceptance_met(node=${JSON.stringify(row.node)})`), { kind: "inline", "aria-label": `Why not: ${row.goal}` }));
 }

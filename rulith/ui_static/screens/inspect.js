@@ -42,7 +42,8 @@ export function atomOf(text, names = []) {
 
 const key = (caseId) => `why/${caseId}`;
 /** Without a Capability's name and without minted ids, which say nothing to a person; the whole of it goes into the title. */
-const code = (text) => h("code", { key: text, title: text }, text.replace(/^(not |naf )?([\w-]+\.)+(?=\w+\()/, "$1").replace(/\b(root|case)_[0-9a-f]{24}/g, "…"));
+const plainly = (text) => text.replace(/([\w-]+\.)+(?=\w+\()/g, "").replace(/\b(root|case)_[0-9a-f]{24}/g, "…");
+const code = (text) => h("code", { key: text, title: text }, plainly(text));
 const REASON = { absent: "is missing", present: "holds, and must not", arithmetic_exact: "has no exact result in range" };
 
 /** Ask of one atom, and bring the answer into view. */
@@ -90,7 +91,7 @@ export function whyNot(s, instance, detail, act) {
     h("form", { class: "form", onsubmit: submit },
       field(id, "atom", "A fact that you miss", { placeholder: "total(job_id=calc-001)", spellcheck: "false", maxlength: 2000, list: `${id}-names`.replace(/\W/g, "-") }),
       h("datalist", { id: `${id}-names`.replace(/\W/g, "-") }, names.sort().slice(0, 200).map((name) => h("option", { key: name, value: `${name}(` }))),
-      button("Ask why it does not hold", submit, { type: "submit" })),
+      button("Ask why it does not hold", submit, { type: "submit", kind: "" })),
     h("div", { id: "why-answer", tabindex: -1, role: "status", class: "why-answer" }, result));
 }
 
@@ -99,7 +100,7 @@ export function closers(gap, detail) {
   const rows = (gap.via ?? []).map((name) => (detail.actions ?? []).find((row) => row.action === name) ?? { action: name });
   return [
     rows.length > 0 && h("ul", { class: "plain-list" }, rows.map((row) => h("li", { key: row.action, title: row.action }, "Could come from ", h("code", {}, short(row.action)),
-      row.status && [" · ", row.status === "ready" ? marked("ready", "done", "done") : marked(["blocked", (row.reason ?? "").replaceAll("_", " ")].filter(Boolean).join(": "), "quiet", "refused")]))),
+      row.status && [" · ", row.status === "ready" ? marked("ready", "done", "done") : marked("blocked", "quiet", "refused"), row.status !== "ready" && h("p", { class: "quiet" }, plainly(row.waits || row.why || "")), row.decision && quiet(`Needs a decision: ${row.decision}`)]))),
     gap.kind === "bridge_needs_source" && [quiet(`${plural(rows.length, "Action")} could tell, and no Source is bound for ${rows.length === 1 ? "it" : "them"}.`), toConsole("Bind a Source in the Console", "#sources")],
   ];
 }
