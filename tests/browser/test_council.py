@@ -5,6 +5,7 @@ Duty: the council surface, "The person's side"; the brief on the page's behaviou
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -240,8 +241,17 @@ def test_settings_change_what_they_say_and_ask_for_a_name_before_they_lose_it(br
     folder = repository(story.folder.parent / "garden")
     project, room = story.council.project(folder, "Garden")
     story.council.agent("fern", project, [])
-    story.council.does("upsert_profile", key="python", label="Python", launch_cmd=sys.executable, launch_args=["-m", "this"])
     with Watched(browser, story.bench, quiet=False) as page:
+        page.goto(story.at("kinds"))
+        page.get_by_text("Another kind").click(timeout=WAIT_MS)
+        page.get_by_label("Short name").fill("python")
+        new = page.locator("details", has_text="Another kind")
+        new.get_by_label("Program").fill(sys.executable)
+        new.get_by_label("Arguments, one a line").fill("-m\nthis")
+        new.get_by_role("button", name="Save the kind").click()
+        expect(page.locator("summary", has_text="python")).to_be_visible()
+        kind = next(row for row in story.council.does("list_profiles") if row["key"] == "python")
+        assert json.loads(kind["launch_args"]) == ["-m", "this"] and kind["mcp_install_mode"] == "env"
         page.goto(story.at("room", room, "settings"))
         page.get_by_role("button", name="Pause the room").click(timeout=WAIT_MS)
         expect(page.get_by_role("button", name="Let agents go on")).to_be_visible()
@@ -264,7 +274,7 @@ def test_settings_change_what_they_say_and_ask_for_a_name_before_they_lose_it(br
         page.get_by_role("button", name="Keep awake").click()
         expect(page.locator(".box.needs")).to_contain_text("up to 40 times an hour, each up to 20 minutes")
         page.get_by_role("button", name="Leave it as it is").click()
-        page.get_by_label("Kind").select_option(label="Python")
+        page.get_by_label("Kind").select_option(label="python")
         page.get_by_role("button", name="Save the agent").click()
         page.get_by_role("button", name="Keep awake").click()
         expect(page.locator(".box.needs")).to_contain_text(f"The council will start {sys.executable} by itself")

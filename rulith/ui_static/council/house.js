@@ -102,14 +102,14 @@ export const agent = (s, act, id) => known(act, "agent", ask("list_agents"), (al
     quiet("It is deleted in the ", link("settings of its project", "project", row.project_id), "."));
 });
 
-export const kinds = (s, act) => page(s, act, "Kinds of agents", quiet("How the council starts an agent that is kept awake."), known(act, "kinds", ask("list_profiles"), (all) => all.map((row) => {
-  const key = `kind/${row.key}`, lines = JSON.parse(row.launch_args).join("\n"), { label, icon, notes } = row;
+export const kinds = (s, act) => page(s, act, "Kinds of agents", quiet("How the council starts an agent that is kept awake."), known(act, "kinds", ask("list_profiles"), (all) => [...all, { key: "", launch_args: "[]", mcp_install_mode: "env" }].map((row) => {
+  const key = `kind/${row.key}`, lines = JSON.parse(row.launch_args).join("\n");
   const save = () => {
-    const { launch_cmd, mcp_install_mode, args = lines } = { ...row, ...form(key) };
-    return does(key, "upsert_profile", { key: row.key, label, icon, notes, launch_cmd, mcp_install_mode, launch_args: args === "" ? [] : args.split("\n") });
+    const { key: name, label, icon, notes, launch_cmd, mcp_install_mode, args = lines } = { ...row, ...form(key) };
+    return does(key, "upsert_profile", { key: name, label, icon, notes, launch_cmd, mcp_install_mode, launch_args: args === "" ? [] : args.split("\n") });
   };
-  return h("details", { key }, e("summary", row.label, " ", e("code.quiet", row.launch_cmd || "started by hand")),
-    formOf(key, act, "Save the kind", save, [fieldsOf(key, KIND, row), field(key, "args", "Arguments, one a line", { rows: 6, class: "mono", value: lines })]));
+  return h("details", { key }, e("summary", row.label ?? "Another kind", " ", e("code.quiet", row.launch_cmd || (row.key && "started by hand"))),
+    formOf(key, act, "Save the kind", save, [fieldsOf(key, row.key ? KIND : [["key", "Short name", { required: true, maxlength: 80 }], ...KIND], row), field(key, "args", "Arguments, one a line", { rows: 6, class: "mono", value: lines })]));
 })));
 
 // --- what floats ------------------------------------------------------------------------
