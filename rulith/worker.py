@@ -181,8 +181,8 @@ def main(argv: list[str]) -> int:
     try:
         options = read_options(argv)
         env = settings_of_parent()
-        if env.args == (prober.ARGUMENT,):   # started by the workbench for one look at a server
-            return prober.main(env)
+        if env.args[:1] == (prober.ARGUMENT,):      # started by the workbench for one look at a server
+            return prober.main(env, env.args[1])
         settings = with_box(read_settings(env, Path.cwd()), options)
         blank_variables(CREDENTIALS)
         services = read_services(settings.services_file)

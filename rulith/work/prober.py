@@ -26,18 +26,17 @@ from rulith.base.json_text import compact_json, read_json
 from rulith.procs.child import emit, watch_parent
 from rulith.work.settings import read_settings
 
-ARGUMENT = "probe"
-SETTING = "RULITH_PROBE"         # {"name", "source", "lent"} as JSON
+ARGUMENT = "probe"               # and a second one, {"name", "source", "lent"} as JSON: both come on stdin, so no process list shows them
 TOLD_BYTES_MAX = 65_536          # of one tool; a larger schema is not told, and the tool is then of no use
 ANSWERS_BYTES_MAX = 4_194_304
 _OURS = re.compile(r"it (ended with status -?\d+|ended by signal \d+|closed its output|did not answer( within [\d.]+ s)?|answered HTTP \d{3}"
                    r"|answered with a redirect \(HTTP \d{3}\), which is not followed)|no time is left of [\d.]+ s")
 
 
-def main(env: Mapping[str, str]) -> int:
+def main(env: Mapping[str, str], question: str) -> int:
     """Look once and tell the parent what was found; always 0, since the parent was told."""
     try:
-        asked = read_json(env.get(SETTING, "{}"), "the question")
+        asked = read_json(question, "the question")
         assert isinstance(asked, dict)
         name = str(asked["name"])
         settings = read_settings({**env, "RULITH_CONNECTION": "probe", "RULITH_CONNECTION_KEY": "probe"}, Path.cwd())

@@ -339,10 +339,10 @@ class Services:
                 ended.set_result(dict(event))
 
         lent = lent_of({name: record}, file_of(instance.profile))[name]
-        env = {**self.bench.worker_files(instance.profile), "RULITH_HOME": str(self.bench.home.path),
-               "RULITH_PROBE": json.dumps({"name": name, "source": record["source"], "lent": lent})}
+        env = {**self.bench.worker_files(instance.profile), "RULITH_HOME": str(self.bench.home.path)}
+        question = json.dumps({"name": name, "source": record["source"], "lent": lent})
         log = self.bench.home.logs / f"probe-{instance.id}.log"
-        child = await self.bench.spawn("worker", env=env, args=["probe"], log_path=log, on_event=heard)
+        child = await self.bench.spawn("worker", env=env, args=["probe", question], log_path=log, on_event=heard)
         exited = asyncio.ensure_future(child.wait())
         try:
             await within(LOOK_S, asyncio.wait((ended, exited), return_when=asyncio.FIRST_COMPLETED))

@@ -94,9 +94,9 @@ def test_the_registrys_package_is_installed_without_its_scripts_started_and_serv
                     with pytest.raises(Refused) as caught:
                         await npm.install(mcp, package)
                     refusals.append(caught.value.code)
-                return look.env, kept, refusals, sorted(path.name for path in (mcp / "packages").iterdir())
-    env, kept, refusals, left = asyncio.run(asyncio.wait_for(script(), 200))
-    source = json.loads(env["RULITH_PROBE"])["source"]
+                return look.args[1], kept, refusals, sorted(path.name for path in (mcp / "packages").iterdir())
+    question, kept, refusals, left = asyncio.run(asyncio.wait_for(script(), 200))
+    source = json.loads(question)["source"]
     assert source["command"] == "node" and source["args"][0].endswith("node_modules/@example/echo/index.js") and source["env"] == {"KEY": "a secret"}
     assert "args" not in kept["service"] and "a secret" not in json.dumps(kept) and kept["service"]["registry"]["serverName"] == MCP
     assert not (tmp_path / "ran").exists(), "a script of the package was run"

@@ -39,7 +39,7 @@ def play(stage, script):
 
 
 def looks(stage):
-    return [call for call in stage.spawn.of("worker") if call.args == ["probe"]]
+    return [call for call in stage.spawn.of("worker") if call.args[:1] == ["probe"]]
 
 
 async def probe(stage, given, *events, count=1):
@@ -195,7 +195,7 @@ def test_saved_variables_stay_with_their_program_and_a_token_with_its_address(st
         await applied(stage, await found(stage, web, count=4), ("list_files", "read"))
         moved = await probe(stage, {"name": "web", "isNew": False, "mode": "streamable-http", "url": "https://mcp.example/b"})
         stays = await found(stage, {"name": "web", "isNew": False, "mode": "streamable-http", "url": web["url"]}, count=5)
-        return elsewhere, kept, cleared, moved, json.loads(looks(stage)[4].env["RULITH_PROBE"])["source"]["token"], stays["selected"], await probe(stage, web)
+        return elsewhere, kept, cleared, moved, json.loads(looks(stage)[4].args[1])["source"]["token"], stays["selected"], await probe(stage, web)
     elsewhere, kept, cleared, moved, token, selected, taken = play(stage, script)
     assert elsewhere[1]["errorCode"] == moved[1]["errorCode"] == "mcp_secrets_elsewhere"
     assert kept == SERVER["env"] and cleared is None and token == "a secret of the web" and selected == [{"name": "list_files", "kind": "read"}]
@@ -296,7 +296,7 @@ def look(monkeypatch, tmp_path, source, lent=(), **env):
     home.mkdir(exist_ok=True)
     (tmp_path / "tools").mkdir(exist_ok=True)
     asked = {"name": "far", "source": {"type": "mcp", **source}, "lent": list(lent)}
-    assert prober.main({"RULITH_HOME": str(home), "RULITH_TOOLS_FILE": str(tmp_path / "tools" / "worker-tools.json"), "RULITH_PROBE": json.dumps(asked), **env}) == 0
+    assert prober.main({"RULITH_HOME": str(home), "RULITH_TOOLS_FILE": str(tmp_path / "tools" / "worker-tools.json"), **env}, json.dumps(asked)) == 0
     return told
 
 
