@@ -1,4 +1,4 @@
-"""`rulith capability check|test|diff|install FILE`, `draft CASE…`: a Capability file from first draft to installed Release.
+"""`rulith capability check|test|diff|install FILE`, `draft CASE…`, `from-document FILE`: a Capability file from first draft to installed Release.
 
 `check` and `test` need nothing but the file. `diff` reads what is installed from the gateway
 of the home. `install` asks for the approval passphrase on this terminal, never as an
@@ -15,13 +15,18 @@ from collections.abc import Sequence
 from rulith.base.plain_text import counted
 from rulith.board.capability_check import check_capability
 from rulith.board.release import Release
+from rulith.commands.capability_document import from_document_door
 from rulith.commands.capability_draft import draft_door
 from rulith.commands.capability_install import install, show_difference
 from rulith.disk.home import find_home
 from rulith.local.documents import EXIT_ERRORS, EXIT_OK, File, Options, problem_lines, run_door, tell, tell_json
+from rulith.procs.child import read_settings
 
 
 def main(argv: Sequence[str]) -> int:
+    if argv[:1] == ["from-document"] or not argv and os.environ.get("RULITH_LOCAL_EVENTS") == "stdio":
+        settings = read_settings()           # the workbench says on stdin what to draft from
+        return from_document_door([*argv, *settings.args][1:], settings)
     if argv[:1] == ["draft"]:
         return draft_door(argv[1:])
     return run_door("capability", argv, check_capability, DO)

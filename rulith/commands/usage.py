@@ -146,6 +146,7 @@ back, closes the Case, prints each step and the proof. DIR defaults to ./rulith-
 """),
     "capability": ("check, test, compare, install a Capability", """rulith capability check|test|diff|install FILE
 rulith capability draft CASE… | RECEIPT… [--id ID] [--home DIR]
+rulith capability from-document FILE [--profile NAME] [--rounds N] [--home DIR] [--json]
 
   check     every error of the file at once, each with its line and place; runs the examples
   test      the file's own examples, one by one
@@ -155,7 +156,12 @@ rulith capability draft CASE… | RECEIPT… [--id ID] [--home DIR]
   draft     prints a file proposed from completed Cases that took the same path, by Case id
             or receipt file, with their replay as its examples; refuses with the first
             difference where they did not
+  from-document
+            has the model of a profile (or of RULITH_MODEL_URL) draft a file from a .txt or .md
+            document, checks each draft, and prints the file once it is sound: it compiles, its
+            examples hold, its citations stand in the document, no question is open
 
+  --rounds N   how often the model may correct its draft, 1 to 12; 6 unless you say otherwise
   --home DIR   whose gateway diff and install talk to; started for the run where none is live
   --json       one result object on stdout (not with install)
 

@@ -127,7 +127,7 @@ def read_settings(env: Mapping[str, str], options: Options, *, default_url: str,
         serve=ServeSettings(number("RULITH_SERVE_PORT", 7799, 1, 65_535), _serve_key(env), number("RULITH_SERVE_RUNS", 200, 1, 100_000),
                             number("RULITH_SERVE_SLOTS_MAX", 64, 1, 10_000)) if serving else None,
         history=_history(env) if serving else None,
-        budget=_budget(env, options),
+        budget=read_budget(env, options),
         shadow=read_shadow(env, model) if options.shadow else None,
         legacy_path=_legacy(env),
         quirks_path=env.get("RULITH_MODEL_QUIRKS_FILE", "").strip() or _of_profile(env, QUIRKS_FILE),
@@ -185,7 +185,8 @@ def _history(env: Mapping[str, str]) -> HistorySettings | None:
     return HistorySettings(folder, owner)
 
 
-def _budget(env: Mapping[str, str], options: Options) -> BudgetSettings | None:
+def read_budget(env: Mapping[str, str], options: Options) -> BudgetSettings | None:
+    """The caps on what models use, or None. Raises Refused: setting_refused, and what `read_caps` refuses."""
     text = options.budget or env.get("RULITH_BUDGET", "").strip()
     caps = read_caps(text, "--budget" if options.budget else "RULITH_BUDGET")
     if caps is None:
