@@ -4,11 +4,9 @@ import { at, get, post } from "./api.js";
 import { FIELDS, caseTypeOf, differs, fieldsOf } from "./components/calculation.js";
 import { write } from "./route.js";
 import { SIDE_WIDTH, change, instanceOf, keep, state } from "./store.js";
-import { NEW } from "./components/talk.js";
-import { loadBench, loadTalks, loadWork } from "./sync.js";
+import { loadBench, loadWork } from "./sync.js";
 import { short } from "./words.js";
 
-const FILE_BYTES_MAX = 8 * 2 ** 20;
 let opener = null;           // what had the focus before a dialog opened
 
 const sideWidth = (width) => Math.round(Math.min(SIDE_WIDTH.max, Math.max(SIDE_WIDTH.min, width)));
@@ -65,11 +63,6 @@ async function start(id, job, caseType, jobId) {
   loadBench();
 }
 
-const saying = (id, changes) => {
-  change((s) => { s.says[id] = { text: "", ...s.says[id], ...changes }; });
-  keep("says", Object.fromEntries(Object.entries(state.says).map(([each, { text, requestId, files }]) => [each, { text, requestId: files?.length ? "" : requestId }])));
-};
-
 function dropDraft(id) {
   change((s) => { delete s.drafts[id]; });
   keep("drafts", state.drafts);
@@ -78,6 +71,7 @@ function dropDraft(id) {
 export const act = {
   go,
   tell: say,
+  saveFile,
   sheet: (name) => setUi({ sheet: name }),
   dialog: (name) => { if (name === "") closeDialog(); setUi({ dialog: name }); },
   filter: (text) => setUi({ filter: text }),
@@ -186,76 +180,12 @@ export const act = {
     }
   },
 
-  /** The message as it is now; another text is another request. */
-  say: (id, text) => saying(id, { text, requestId: "", refusal: null }),
-
-  /** Keep files for this Agent on this computer; they go with the message that is sent next. */
-  addFiles: (id, files) => Promise.all(files.map(async (file) => {
-    const key = crypto.randomUUID();
-    const put = (changes) => saying(id, { files: (state.says[id]?.files ?? []).map((row) => (row.key === key ? { ...row, ...changes } : row)) });
-    saying(id, { requestId: "", files: [...(state.says[id]?.files ?? []), { key, name: file.name }] });
-    try {
-      if (file.size > FILE_BYTES_MAX) throw new Error("it is over 8 MiB");
-      const bytes = await new Promise((resolve, reject) => {
-        const reader = new FileReader();
-        reader.onload = () => resolve(reader.result.slice(reader.result.indexOf(",") + 1));
-        reader.onerror = () => reject(new Error("the browser could not read it"));
-        reader.readAsDataURL(file);
-      });
-      put({ id: (await post(at(id, "materials"), { name: file.name, mediaType: file.type || "application/octet-stream", bytes })).material.id });
-    } catch (error) {
-      put({ error: error.message });
-    }
-  })),
-
-  dropFile: (id, key) => saying(id, { requestId: "", files: state.says[id].files.filter((row) => row.key !== key) }),
-
-  newTalk(id) {
-    go({ instance: id, talk: NEW });
-    document.getElementById("message")?.focus();
-  },
-
-  /** Send what is written; a retry of the same text is the same request. `service`: the model that may read earlier turns. */
-  async send(id, session, service = "", anew = false) {
-    const { text, requestId, busy, files = [] } = state.says[id] ?? { text: "" };
-    if (busy || text.trim() === "" || files.some((row) => !row.id)) return;       // a key may come before the page is drawn
-    const request = anew || !requestId ? crypto.randomUUID() : requestId;
-    saying(id, { requestId: request, busy: true, refusal: null });
-    try {
-      const body = { requestId: request, text, ...(session === NEW ? {} : { sessionKey: session }), ...(service ? { historyModelDestination: service } : {}),
-        ...(files.length > 0 ? { attachments: files.map((row) => row.id) } : {}) };
-      const receipt = await post(at(id, "task"), body);
-      saying(id, { busy: false, files: [], ...(state.says[id].text === text ? { text: "", requestId: "" } : {}) });
-      if (session === NEW) go({ instance: id, talk: receipt.sessionKey });
-    } catch (refusal) {
-      saying(id, { busy: false, refusal });
-    }
-  },
-
-  async stopTurn(id, turn) {
-    try {
-      await post(at(id, "turn/stop"), { sessionKey: turn.sessionKey, id: turn.id });
-    } catch (refusal) {
-      saying(id, { refusal });
-    }
-  },
-
-  async archive(id, sessionKey, archived) {
-    try {
-      await post(at(id, "conversation/archive"), { sessionKey, archived });
-      if (archived) go({ instance: id, talk: "" });
-    } catch (error) {
-      say(error.message);
-    }
-    loadTalks(id);
-  },
-
   async agent(id, operation) {
     try {
       await post(at(id, "agent"), { operation });
-      saying(id, { refusal: null });
+      act.talkRefused?.(id, null);
     } catch (refusal) {
-      saying(id, { refusal });
+      act.talkRefused?.(id, refusal);
     }
     loadBench();
   },
@@ -272,8 +202,8 @@ export const act = {
   openModel(id) {
     const instance = state.bench?.instances.find((row) => row.id === id);
     if (!instance) return;
-    const { url, name, thinking, toolsAsText, maxOutputTokens, keyConfigured } = instance.model;
-    const form = { url, name, thinking, toolsAsText, maxOutputTokens: String(maxOutputTokens), keyConfigured, key: "", clearKey: false, busy: false, refusal: null };
+    const { url, name, thinking, toolsAsText, maxOutputTokens, keyConfigured, source } = instance.model;
+    const form = { url, name, thinking, toolsAsText, maxOutputTokens: String(maxOutputTokens), keyConfigured: keyConfigured && source === "custom", key: "", clearKey: false, busy: false, refusal: null };
     change((s) => { s.model = form; });
     setUi({ dialog: "model" });
   },

@@ -21,13 +21,13 @@ export class Refusal extends Error {
 /** No answer: the workbench is not there, or stopped half-way. */
 export class Silence extends Error {}
 
-async function send(method, path, body, signal) {
+async function send(method, path, body, signal, keepalive = false) {
   const headers = { accept: "application/json" };
   if (token) headers["x-rulith-manager"] = token;
   if (body !== undefined) headers["content-type"] = "application/json";
   try {
     const text = body === undefined ? undefined : JSON.stringify(body);
-    return await fetch(path, { method, headers, signal, body: text, cache: "no-store", redirect: "error" });
+    return await fetch(path, { method, headers, signal, keepalive, body: text, cache: "no-store", redirect: "error" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Silence("The workbench does not answer.");
@@ -52,8 +52,8 @@ export async function exchange() {
   token = (await answer.json()).token;
 }
 
-async function ask(method, path, body, signal) {
-  let answer = await send(method, path, body, signal);
+async function ask(method, path, body, signal, keepalive) {
+  let answer = await send(method, path, body, signal, keepalive);
   if (answer.status === 401) {
     await exchange();
     answer = await send(method, path, body, signal);
@@ -63,7 +63,8 @@ async function ask(method, path, body, signal) {
 }
 
 export const get = async (path) => (await ask("GET", path)).json();
-export const post = async (path, body) => (await ask("POST", path, body)).json();
+/** `keepalive`: it is sent though the page is being left. */
+export const post = async (path, body, keepalive) => (await ask("POST", path, body, undefined, keepalive)).json();
 
 /** The feed from `after` on, as a byte stream. */
 export const openFeed = async (after, signal) => (await ask("GET", `/events?after=${after}`, undefined, signal)).body;

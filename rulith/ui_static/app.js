@@ -9,7 +9,6 @@ import { proof } from "./components/proof.js";
 import { rail } from "./components/rail.js";
 import { side } from "./components/side.js";
 import { loading } from "./components/states.js";
-import { turnsOf } from "./components/talk.js";
 import { listen } from "./keys.js";
 import { h, patch } from "./lib/dom.js";
 import { read } from "./route.js";
@@ -19,8 +18,6 @@ import { begin, loadWork, need } from "./sync.js";
 import { waitingFor } from "./words.js";
 
 const SLOW_TICK_MS = 10_000;
-const NEAR_END_PX = 80;
-let followed = "";           // the newest turn that was brought into view
 let sheet = "";              // the sheet that was drawn last, and what had the focus before it
 let sheetOpener = null;
 
@@ -59,14 +56,6 @@ function sheetFocus(s, before) {
   }
 }
 
-/** Whoever reads the end of a conversation goes on reading its end; whoever has scrolled up stays there. */
-function followTalk(s, instance, atEnd) {
-  const turns = instance ? turnsOf(s, instance) : [];
-  const place = turns.length > 0 ? `${instance.id}/${turns[0].sessionKey}/${turns.at(-1).id}` : "";
-  if (place !== "" && (atEnd || place !== followed)) document.querySelector(".talk-scroll")?.scrollTo(0, 1e9);
-  followed = place;
-}
-
 function draw(s) {
   const before = document.activeElement;
   const home = before?.closest(".pane-scroll, #main");
@@ -76,10 +65,8 @@ function draw(s) {
   if (s.ui.theme === "auto") document.documentElement.removeAttribute("data-theme");
   else document.documentElement.dataset.theme = s.ui.theme;
   document.documentElement.style.setProperty("--side", `${s.ui.sideWidth}px`);
-  const scroll = document.querySelector(".talk-scroll");
-  const atEnd = scroll && scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR_END_PX;
+  for (const each of screens()) each.before?.(s);
   patch(document.getElementById("page"), layout(s, instance));
-  followTalk(s, instance, atEnd);
   patch(document.getElementById("layer"), [proof(s, instance, act), dialogs(s, instance, act), screens().map((each) => each.layer?.(s, act))]);
   sheetFocus(s, before);
   act.restoreFocus();

@@ -2,7 +2,7 @@
  * Screens that are not the first view: each is one module, loaded when something of it is first wanted.
  *
  * A module exports view(s, act), which stands where the conversation and the side stand, and may export
- * rail(s, act) (its part of the rail), layer(s, act) (what floats), drawn(s) (called after each draw), waiting(s) (how
+ * rail(s, act) (its part of the rail), layer(s, act) (what floats), before(s) and drawn(s) (called around each draw), waiting(s) (how
  * much needs the person), up(s) (what Esc leaves) and keys. components/screen.js is its frame, asks.js reads for it.
  * Its address is #/<name>/…; route.js gives it the parts as `at` and the query as `query`.
  */
@@ -13,11 +13,13 @@ const LOAD = {
   council: () => import("./council/council.js"),
   tools: () => import("./screens/tools.js"),
   moments: () => import("./screens/moments.js"),
+  talks: () => import("./screens/talks.js"),
 };
 /** Parts of the first view that are loaded when they are first wanted; no address leads to them. */
 const PARTS = {
   answer: () => import("./screens/answer.js"),
   inspect: () => import("./screens/inspect.js"),
+  talk: () => import("./screens/talk.js"),
 };
 const loaded = {};           // name → module, or null while it is on its way
 

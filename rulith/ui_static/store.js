@@ -19,7 +19,7 @@ export const state = {
   cases: {},                 // instance/case → { detail, error }
   proofs: {},                // instance/fact → { proof, error }
   receipts: {},              // instance/case → { receipt, error }
-  talks: {},                 // instance → { list, total, turns: { conversation → turns }, error }
+  talks: {},                 // instance → { list, total, drafts, by: { conversation → its turns by number }, error }
   activity: {},              // instance → newest last
   feed: { live: false, heardAt: 0, sequence: 0, serverId: "" },
   route: { instance: "", tab: "now", case: "", fact: "", talk: "", screen: "", at: [], query: {} },
@@ -28,7 +28,7 @@ export const state = {
     sheet: "", dialog: "", filter: "", tier: "", find: "", signedIn: false, more: {}, folded: {}, said: "", openRuns: {},
   },
   drafts: kept("drafts", {}),   // instance → { job_id, … }
-  says: kept("says", {}),       // instance → { text, requestId, busy, refusal }: the message being written
+  says: {},                     // instance/conversation → { text, requestId, files, target, busy, refusal }: the message being written
   approve: kept("approve", {}), // instance → ask before writing
   forms: kept("forms", {}),     // key → half-filled fields; those of "draft/…" outlive the page
   model: {},                    // the dialog's own fields, never kept: one of them is a key

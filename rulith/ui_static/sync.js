@@ -6,7 +6,6 @@
 import { Refusal, at, exchange, get } from "./api.js";
 import { stale } from "./asks.js";
 import { caseInView } from "./components/board.js";
-import { NEW, sessionOf } from "./components/talk.js";
 import { follow } from "./feed.js";
 import { change, instanceOf, state } from "./store.js";
 
@@ -14,6 +13,8 @@ const ACTIVITY_MAX = 500;
 /** Rows of the feed that belong to a screen: type → who takes them; "hello" for a start from nothing. */
 export const listeners = {};
 const flights = new Map();   // what → "once" while it is being read, "again" when it changed meanwhile
+
+export const reading = (what) => flights.has(what);
 
 /** Read `what` by `job`; if asked again meanwhile, once more afterwards. */
 export async function read(what, job) {
@@ -74,45 +75,6 @@ export const loadWork = (id) => read(`work ${id}`, async () => {
   }
 });
 
-const talks = (id, move) => change((s) => { s.talks[id] = { ...s.talks[id], ...move(s.talks[id] ?? {}) }; });
-
-async function intoTalks(id, path, move) {
-  try {
-    const answer = await get(path);
-    talks(id, (entry) => ({ error: null, ...move(answer, entry) }));
-  } catch (error) {
-    talks(id, () => ({ error }));
-    throw error;
-  }
-}
-
-export const loadTalks = (id) => read(`talks ${id}`, () =>
-  intoTalks(id, at(id, "conversations"), ({ conversations, total }) => ({ list: conversations, total })));
-
-export const loadTalk = (id, session) => read(`talk ${id}/${session}`, () =>
-  intoTalks(id, at(id, "conversation", { session }), ({ turns, sequence }, entry) => {
-    if (sequence < (entry.moved?.[session] ?? 0)) loadTalk(id, session);      // rows that came meanwhile say more than this
-    return { turns: { ...entry.turns, [session]: turns }, read: { ...entry.read, [session]: sequence } };
-  }));
-
-/** A row about one turn: its head, one of its parts, or more words of one. What does not fit is read whole. */
-function turnMoved({ sequence, instanceId: id, session, id: turnId, turn, part, words, n, from }) {
-  const known = state.talks[id]?.turns?.[session];
-  if (!state.talks[id]?.list?.some((row) => row.sessionKey === session)) loadTalks(id);
-  talks(id, (entry) => ({ moved: { ...entry.moved, [session]: sequence } }));
-  if (!known || sequence <= state.talks[id].read[session]) return;
-  const before = known.find((row) => row.id === turnId);
-  const parts = before?.parts ?? [];
-  const said = parts.find((row) => row.n === n)?.text ?? "";
-  if (turn === undefined && (!before || (words !== undefined && said.length !== from))) {
-    loadTalk(id, session);
-    return;
-  }
-  const put = part ?? (words !== undefined && { n, kind: "said", text: said + words });
-  const now = { ...before, ...turn, parts: put ? [...parts.filter((row) => row.n !== put.n), put].sort((a, b) => a.n - b.n) : parts };
-  talks(id, (entry) => ({ turns: { ...entry.turns, [session]: before ? known.map((row) => (row === before ? now : row)) : [...known, now] } }));
-}
-
 const loadActivity = (id) => read(`activity ${id}`, async () => {
   const { rows } = await get(at(id, "activity"));
   change((s) => {
@@ -137,9 +99,6 @@ export function need() {
   if (missing(`boards ${id}`, s.boards[id]) && s.bench.gateway.state === "online") loadBoard(id);
   if (missing(`work ${id}`, s.work[id])) loadWork(id);
   if (missing(`activity ${id}`, s.activity[id])) loadActivity(id);
-  if (missing(`talks ${id}`, s.talks[id]?.list ?? (s.talks[id]?.error || undefined))) loadTalks(id);
-  const session = sessionOf(s, instance);
-  if (session !== NEW && missing(`talk ${id}/${session}`, s.talks[id]?.turns?.[session] ?? (s.talks[id]?.error || undefined))) loadTalk(id, session);
   for (const caseId of casesInView(s, instance)) if (missing(`cases ${id}/${caseId}`, s.cases[`${id}/${caseId}`])) loadCase(id, caseId);
   if (s.route.fact && missing(`proofs ${id}/${s.route.fact}`, s.proofs[`${id}/${s.route.fact}`])) loadProof(id, s.route.fact);
 }
@@ -180,8 +139,6 @@ function take(row) {
     else if (row.what === "input") loadWork(row.instanceId);
   } else if (Object.hasOwn(listeners, row.type)) {
     listeners[row.type](row);
-  } else if (row.type === "turn") {
-    turnMoved(row);
   } else if (row.type === "run") {
     change((s) => {
       const work = s.work[row.instanceId];

@@ -10,6 +10,8 @@ const OPERATION = {
   unknown: ["outcome unknown", "unknown", "unknown"],
   needs_person: ["needs a person", "waiting", "person"],
   not_sent: ["not sent", "bad", "refused"],
+  not_executed: ["not executed", "bad", "refused"],
+  unobserved: ["observation unavailable", "unknown", "unknown"],
   shown_earlier: ["shown an earlier outcome first", "quiet", "note"],
 };
 
@@ -18,6 +20,18 @@ const STAGE = { not_dispatched: "running · not yet at the Worker", at_worker: "
 export function operationState(op) {
   const [words, meaning, mark] = OPERATION[op.state] ?? [op.state ?? "state not told", "unknown", "unknown"];
   return { words: (op.state === "running" && STAGE[op.stage]) || words, meaning, mark };
+}
+
+// Of one call: what its answer said, and of what is settled the outcome.
+const CARD = { running: "Still running", waiting_for_decision: "Waiting for a decision", done: "Accepted", refused: "Rejected" };
+
+export function cardState(part) {
+  const { words, ...look } = operationState(part);
+  const isAction = part.label.startsWith("ApplyAction") && part.state === "done";
+  const name = part.state === "running" && !part.stage ? "Waiting for result" : (!isAction && CARD[part.state]) || words;
+  const lost = part.state === "unknown" && part.output?.includes('"errorCode"');
+  const stage = part.state === "running" && part.stage ? words.replace("running", "") : "";
+  return { ...look, words: lost ? "No answer (connection failed)" : `${name[0].toUpperCase()}${name.slice(1)}${stage}${part.withheld ? " · content withheld" : ""}` };
 }
 
 /** How many things of a Board wait for a person. */
@@ -156,3 +170,5 @@ const caseTypeText = (type) => CASE_TYPES[type] ?? short(type).replaceAll("_", "
 export const caseTitle = (row) => row.title || caseTypeText(row.caseType);
 
 export const plural = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
+
+export const size = (bytes) => (bytes < 1024 ? plural(bytes, "byte") : bytes < 1048576 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / 1048576).toFixed(1)} MiB`);

@@ -1,10 +1,11 @@
-/** Where a person writes to the Agent; what is written survives a reload and a refusal. */
+/** Where a person writes to the Agent; what is written belongs to one conversation and survives a reload and a refusal. */
 
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
+import { caseTitle, keyText } from "../words.js";
 import { button, iconButton } from "./parts.js";
 import { refused } from "./states.js";
-import { openTurn, sessionOf, silence } from "./talk.js";
+import { openTurn, sessionOf, silence, talkOf } from "./talk.js";
 
 /** The message goes with Enter; Shift and Enter is a new line. A word that is still being composed is not sent. */
 function keyed(event, send) {
@@ -13,42 +14,90 @@ function keyed(event, send) {
   send();
 }
 
-function refusal(s, instance, act, said) {
+function refusal(session, instance, act, said) {
   if (!said.refusal) return null;
   const service = said.refusal.facts?.modelService;
   return h("div", { class: "wide" }, refused(said.refusal, act, "The message was not taken"),
-    service && button(`Send this conversation to ${service}`, () => act.send(instance.id, sessionOf(s, instance), service)),
-    said.refusal.code === "request_interrupted" && button("Send as a new message", () => act.send(instance.id, sessionOf(s, instance), "", true)));
+    service && button(`Send this conversation to ${service}`, () => act.send(instance.id, session, service)),
+    said.refusal.code === "request_interrupted" && button("Send as a new message", () => act.send(instance.id, session, "", true)));
 }
 
-/** The files that go with the message; one that could not be added says why and is not sent. */
-const files = (instance, act, rows) => rows.length > 0 && h("ul", { class: "wide chips" }, rows.map((row) => h("li", { key: row.key, class: row.error ? "problem" : false },
-  icon("file"), row.name, row.error ? `: ${row.error}` : row.id ? "" : ": adding…",
-  iconButton("close", `Leave out ${row.name}`, () => act.dropFile(instance.id, row.key)))));
+const fileState = (row) => row.error || (row.id ? "Ready" : "Adding…");
+
+/** The files that go with the message; one that could not be added says why and holds the message back. */
+const files = (instance, session, act, rows) => rows.length > 0 && h("ul", { class: "wide chips", "aria-label": "Files of this message" }, rows.map((row) => h("li", { key: row.key, class: row.error ? "problem" : false },
+  icon("file"), `${row.name}: ${fileState(row)}`,
+  row.error && row.file && button("Add again", () => act.addAgain(instance.id, session, row), { kind: "inline" }),
+  iconButton("close", `Leave out ${row.name}`, () => act.dropFile(instance.id, session, row.key)))));
+
+/** The live Cases of this conversation, and whether the last one is not live any more. */
+function casesOf(s, instance) {
+  const ids = new Set([...talkOf(s, instance)?.turns.values() ?? []].map((turn) => turn.caseId).filter(Boolean));
+  const live = (s.boards[instance.id]?.board?.cases ?? []).filter((row) => ids.has(row.caseId) && row.status !== "closed");
+  return { live, isUnclear: live.length > 1 || (ids.size > 0 && live.length === 0) };
+}
+
+/** Which Case the message is about: this conversation's, or a new one of a type and key. */
+function target(s, instance, session, act, said, { live, isUnclear }, mustChoose) {
+  const { caseId = "", caseType = "", businessKey = "" } = said.target ?? {};
+  const set = (changes) => act.target(instance.id, session, changes);
+  const usual = isUnclear ? "Choose a Case" : live.length === 1 ? `This conversation's: ${caseTitle(live[0])} of ${keyText(live[0].businessKey)}` : "As the Agent sees fit";
+  return h("details", { class: "wide target", ...(mustChoose || caseId ? { open: true } : {}) },
+    h("summary", {}, "Advanced · Case"),
+    h("div", { class: "fields" },
+      h("label", { class: "field" }, "Case of this message", h("select", { value: caseId, "aria-invalid": String(mustChoose), onchange: (event) => set({ caseId: event.target.value }) },
+        h("option", { value: "" }, usual),
+        (isUnclear || live.length > 1) && live.map((row) => h("option", { key: row.caseId, value: row.caseId }, `${caseTitle(row)} of ${keyText(row.businessKey)}`)),
+        h("option", { value: "new" }, "A new Case"))),
+      caseId === "new" && h("label", { class: "field" }, "Case type", h("input", { value: caseType, maxlength: 64, placeholder: "any", oninput: (event) => set({ caseType: event.target.value }) })),
+      caseId === "new" && h("label", { class: "field" }, "Business key", h("textarea", { rows: 2, value: businessKey, maxlength: 400, placeholder: "job_id=calc-002", oninput: (event) => set({ businessKey: event.target.value }) }))));
+}
+
+function hint(why, turn, said, rows, mustChoose) {
+  if (said.unkept) return `This draft is in this tab only: ${said.unkept}`;
+  if (why) return why;
+  if (rows.some((row) => row.error)) return "Add the file again or leave it out; the message waits.";
+  if (rows.some((row) => !row.id)) return "The message waits for its files.";
+  if (mustChoose) return "Choose which Case the files are for.";
+  return turn ? "The Agent answers. What you send now waits for its turn: Enter sends it." : "Enter sends, Shift and Enter begins a new line.";
+}
+
+/** Files that are dropped or pasted; words are left to the browser. */
+function given(event, items, add) {
+  const found = [...items?.files ?? []];
+  if (found.length === 0) return;
+  event.preventDefault();
+  add(found);
+}
 
 export function composer(s, instance, act) {
-  const said = s.says[instance.id] ?? { text: "" };
-  const why = silence(s, instance, act);
+  const session = sessionOf(s, instance);
+  const said = { text: "", ...s.says[`${instance.id}/${session}`] };
+  const held = talkOf(s, instance);
+  const why = held?.archived ? ["This conversation is put away. Take it back to go on with it."] : silence(s, instance, act);
   const off = !instance.model.configured;
   const turn = openTurn(s, instance);
   const rows = said.files ?? [];
-  const blocked = Boolean(why) || said.busy || rows.some((row) => !row.id) || said.text.trim() === "";
-  const send = () => { if (!why) act.send(instance.id, sessionOf(s, instance)); };
-  return h("form", { class: "composer", "aria-label": "Message", onsubmit: (event) => { event.preventDefault(); send(); } },
-    refusal(s, instance, act, said),
-    files(instance, act, rows),
+  const cases = casesOf(s, instance);
+  const mustChoose = rows.length > 0 && cases.isUnclear && !said.target?.caseId;
+  const blocked = Boolean(why) || said.busy || mustChoose || rows.some((row) => !row.id) || (said.text.trim() === "" && rows.length === 0);
+  const send = () => { if (!blocked) act.send(instance.id, session); };
+  const add = (found) => { if (!off) act.addFiles(instance.id, session, found); };
+  return h("form", { class: "composer", "aria-label": "Message", onsubmit: (event) => { event.preventDefault(); send(); },
+    ondragover: (event) => { if (event.dataTransfer.types.includes("Files")) event.preventDefault(); }, ondrop: (event) => given(event, event.dataTransfer, add) },
+    refusal(session, instance, act, said),
+    files(instance, session, act, rows),
     h("label", { class: "sr", for: "message" }, "Message to the Agent"),
     h("textarea", {
       id: "message", rows: Math.min(8, said.text.split("\n").length), disabled: off, value: said.text, maxlength: 20000, "aria-describedby": "composer-why",
       placeholder: off ? "Nobody answers without a model" : "Your message",
-      oninput: (event) => act.say(instance.id, event.target.value), onkeydown: (event) => keyed(event, send),
+      oninput: (event) => act.say(instance.id, session, event.target.value), onkeydown: (event) => keyed(event, send), onpaste: (event) => given(event, event.clipboardData, add),
     }),
     turn
       ? button("Stop this turn", () => act.stopTurn(instance.id, turn), { mark: "stop", disabled: turn.state === "stopping" })
       : h("button", { type: "submit", class: "primary", disabled: blocked }, icon("play"), "Send message"),
-    h("p", { class: "quiet hint", id: "composer-why" }, why ?? (turn
-      ? "The Agent answers. What you send now waits for its turn: Enter sends it."
-      : "Enter sends, Shift and Enter begins a new line.")),
+    h("p", { class: "quiet hint", id: "composer-why" }, hint(why, turn, said, rows, mustChoose)),
     h("label", { class: "add-files" }, h("input", { type: "file", class: "sr", multiple: true, disabled: off,
-      onchange: (event) => { act.addFiles(instance.id, [...event.target.files]); event.target.value = ""; } }), icon("file"), "Add files"));
+      onchange: (event) => { add([...event.target.files]); event.target.value = ""; } }), icon("file"), "Add files"),
+    !off && target(s, instance, session, act, said, cases, mustChoose));
 }

@@ -3,12 +3,11 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { moment, span, when } from "../lib/time.js";
+import { screen } from "../screens.js";
 import { argsText, caseState, caseTitle, keyText, operationState, orderText, plural, runState, short, valueText } from "../words.js";
 import { CASE_TYPES, calculation, obstacle } from "./calculation.js";
-import { composer } from "./composer.js";
 import { button, caseLink, iconButton, pairs, place, toConsole } from "./parts.js";
 import { mark, marked, refused } from "./states.js";
-import { agentLine, talk, turnsOf } from "./talk.js";
 
 const PAST_SHOWN = 20;
 const took = (from, to) => span(moment(to) - moment(from));
@@ -105,7 +104,7 @@ function head(s, instance, act) {
       { kind: "bare model-name", title: "Model settings" }),
     running ? marked("working", "running", "running") : instance.agent.talk.state === "stopped" && marked("idle", "quiet", "offline"),
     h("span", { class: "grow" }),
-    !running && agentLine(s, instance, act),
+    !running && screen("talk")?.agentLine(s, instance, act),
     running && button("Stop the run", () => act.stopRun(instance.id), { mark: "stop" }),
     iconButton("panel", "Now, Cases, Board, Worker", () => act.toggleSide(),
       { "aria-expanded": String(s.ui.side || s.ui.sheet === "side"), "aria-controls": "side", title: "Side panel" }));
@@ -129,6 +128,7 @@ function waitingForAnAgent(s, act) {
 
 export function conversation(s, instance, act) {
   if (!instance) return h("main", { class: "talk", id: "main", tabindex: -1 }, h("div", { class: "talk-scroll" }, waitingForAnAgent(s, act)));
+  const part = screen("talk");
   const runs = s.work[instance.id]?.runs ?? [];
   const known = new Set(runs.map((run) => run.caseId));
   const past = (s.boards[instance.id]?.board?.cases ?? []).filter((row) => !known.has(row.caseId))
@@ -141,10 +141,11 @@ export function conversation(s, instance, act) {
   ];
   return h("main", { class: "talk", id: "main", tabindex: -1, inert: s.ui.sheet !== "" },
     head(s, instance, act),
-    h("div", { class: "talk-scroll" },
+    h("div", { class: "talk-scroll", onscroll: part?.scrolled },
       h("div", { class: "measure" },
         aboutTheModel(instance, act),
-        turnsOf(s, instance).length > 0 ? h("details", { key: "jobs", class: "steps-fold" }, h("summary", {}, "The calculation and work so far"), jobs) : jobs,
-        talk(s, instance, act))),
-    composer(s, instance, act));
+        part?.talkOf(s, instance)?.total > 0 ? h("details", { key: "jobs", class: "steps-fold" }, h("summary", {}, "The calculation and work so far"), jobs) : jobs,
+        part?.talk(s, instance, act))),
+    part?.newBelow(s, instance, act),
+    part?.composer(s, instance, act));
 }

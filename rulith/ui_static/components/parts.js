@@ -18,7 +18,7 @@ export const pairs = (entries) => h("dl", { class: "pairs" }, entries.filter(([,
 
 /** The address of a place of this Agent. */
 export const place = (s, instance, changes) => link(s.route, {
-  instance: instance.id, case: "", fact: "", talk: ["", instance.id].includes(s.route.instance) ? s.route.talk : "", ...changes,
+  instance: instance.id, case: "", fact: "", ...(["", instance.id].includes(s.route.instance) ? {} : { talk: "", turn: "" }), ...changes,
 });
 
 export const caseLink = (s, instance, caseId) => h("a", { href: place(s, instance, { tab: "cases", case: caseId }) }, "Open the Case");

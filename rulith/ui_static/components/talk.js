@@ -4,11 +4,14 @@ import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { markdown } from "../lib/markdown.js";
 import { moment, span, when } from "../lib/time.js";
-import { operationState, talkState, turnState } from "../words.js";
-import { button, caseLink, pairs, quiet, toConsole } from "./parts.js";
-import { loading, mark, partial, refused } from "./states.js";
+import { cardState, caseState, caseTitle, keyText, size, talkState, turnState } from "../words.js";
+import { button, caseLink, iconButton, pairs, quiet } from "./parts.js";
+import { loading, mark, refused } from "./states.js";
+import { windowOf } from "./turnlist.js";
 
 export const NEW = "new";
+/** Calls that wait for a person, and the way to where they are answered. */
+const FOR_A_PERSON = { waiting_for_decision: "Decide", needs_person: "Say whether it happened", unknown: "See what is open" };
 const INTERRUPTED = ["interrupted", "not-started", "user-stopped"];
 
 /** The conversation in view: the one the address names, else the newest that is not put away; NEW for none yet. */
@@ -17,8 +20,14 @@ export function sessionOf(s, instance) {
   return s.talks[instance.id]?.list?.find((row) => !row.archived)?.sessionKey ?? NEW;
 }
 
-export const turnsOf = (s, instance) => s.talks[instance.id]?.turns?.[sessionOf(s, instance)] ?? [];
-export const openTurn = (s, instance) => turnsOf(s, instance).find((turn) => turn.state !== "ended");
+/** What is here of it: turns by their number. */
+export const talkOf = (s, instance) => s.talks[instance.id]?.by?.[sessionOf(s, instance)];
+
+/** The oldest turn of it that has not ended. */
+export function openTurn(s, instance) {
+  const held = talkOf(s, instance);
+  return held?.open.size > 0 ? held.turns.get(Math.min(...held.open.values())) : undefined;
+}
 
 /** Why the Agent takes no message now, and the button that mends it; null when it does. */
 export function silence(s, instance, act) {
@@ -49,69 +58,107 @@ export function agentLine(s, instance, act) {
     : button("Stop Agent", () => act.agent(instance.id, "stop"), { mark: "stop", disabled: talk.state === "stopping" })];
 }
 
-function step(part, now, turn) {
-  const lasted = span((part.endedAt ? moment(part.endedAt) : turn.endedAt ? moment(turn.endedAt) : now) - moment(part.startedAt));
+const copied = (act, text, what) => iconButton("copy", `Copy ${what}`, () => act.copy(text, "Copied"));
+
+function step(part, now, turn, act) {
+  const end = part.endedAt ?? turn.endedAt;
   return h("li", { key: part.n, class: "step" },
     h("details", {},
-      h("summary", {}, h("span", { class: "step-name mono" }, part.label), mark(operationState(part), "small"), h("span", { class: "took" }, lasted)),
-      pairs([["Sent", part.input && h("pre", {}, part.input)], ["Answer", part.output ? h("pre", {}, part.output) : "none yet"]])),
-    part.state === "waiting_for_decision" && toConsole("Decide in the Console"));
+      h("summary", {}, h("span", { class: "step-name mono" }, part.label), mark(cardState(part), "small"), h("span", { class: "took" }, span((end ? moment(end) : now) - moment(part.startedAt)))),
+      pairs([["Sent", part.input && h("pre", {}, part.input)], ["Answer", part.output ? h("pre", {}, part.output) : "none yet"]]),
+      copied(act, [part.label, part.input, part.output].filter(Boolean).join("\n\n"), "this call")),
+    FOR_A_PERSON[part.state] && button(FOR_A_PERSON[part.state], () => act.openNow(), { mark: "person" }));
 }
 
+const drawn = new WeakMap();         // what was said → its elements, while it stays the same
+const words = (part) => drawn.get(part) ?? drawn.set(part, markdown(part.text)).get(part);
+
 /** Words and calls in their order; calls that follow each other are one list. */
-function parts(turn, now) {
+function parts(turn, now, act) {
   const rows = [];
   for (const part of turn.parts ?? []) {
-    if (part.kind === "said") rows.push(h("div", { key: `said${part.n}`, class: "said" }, markdown(part.text)));
-    else if (rows.at(-1)?.props.class === "steps") rows.at(-1).children.push(step(part, now, turn));
-    else rows.push(h("ol", { key: `steps${part.n}`, class: "steps" }, step(part, now, turn)));
+    if (part.kind === "said") rows.push(h("div", { key: `said${part.n}`, class: "said" }, words(part)));
+    else if (rows.at(-1)?.props.class === "steps") rows.at(-1).children.push(step(part, now, turn, act));
+    else rows.push(h("ol", { key: `steps${part.n}`, class: "steps" }, step(part, now, turn, act)));
   }
   return rows;
 }
 
-function turnArticle(turn, s, instance, act) {
+/** Each Case that the turn closed, and how: where they differ nothing is called done. */
+const closedCases = (turn, s, instance) => turn.closedCases?.length > 0 && h("ul", { class: "closed" }, turn.closedCases.map(({ caseId, disposition }) => {
+  const row = s.boards[instance.id]?.board?.cases.find((each) => each.caseId === caseId);
+  return h("li", { key: caseId, class: "row" }, mark(caseState({ disposition }), "small"), row && h("span", {}, `${caseTitle(row)} of ${keyText(row.businessKey)}`),
+    caseLink(s, instance, caseId));
+}));
+
+const fileList = (files) => files?.length > 0 && h("ul", { class: "chips", "aria-label": "Files" },
+  files.map((file, index) => h("li", { key: index }, icon("file"), `${file.name} · ${size(file.totalBytes)}`)));
+
+function turnArticle(number, turn, total, s, instance, act) {
+  const place = { key: number, class: "turn", "data-number": number, "aria-posinset": number + 1, "aria-setsize": total };
+  if (!turn) return h("article", { ...place, "data-blank": true, "aria-label": `Message ${number + 1}`, "aria-busy": "true" }, h("p", { class: "quiet" }, `Reading message ${number + 1} of ${total.toLocaleString("en")}.`));
   const state = turnState(turn);
   const over = turn.state === "ended";
-  const from = turn.startedAt ?? turn.at;
-  return h("article", { key: turn.id, class: "turn", "aria-label": `Message: ${turn.text.slice(0, 60)}`, "data-state": over ? turn.outcome : turn.state },
-    h("div", { class: "mine" }, h("p", {}, turn.text), when(turn.at, s.now)),
-    parts(turn, s.now),
-    (!over || turn.outcome !== "conversation") && h("p", { class: "turn-state", role: "status" }, mark(state, "small"),
-      h("span", { class: "took" }, over ? "" : span(s.now - moment(from)))),
-    turn.problem && h("p", { class: "note" }, icon(over && turn.outcome !== "conversation" ? "failed" : "note"), h("span", {}, turn.problem, " ",
-      turn.outcome === "model-error" && button("Open the model settings", () => act.openModel(instance.id), { kind: "inline" }))),
-    h("div", { class: "row" },
-      turn.caseId && caseLink(s, instance, turn.caseId),
-      over && INTERRUPTED.includes(turn.outcome) && button("Write it again", () => act.say(instance.id, turn.text), { mark: "copy" })));
+  const said = (turn.parts ?? []).filter((part) => part.kind === "said").map((part) => part.text).join("\n\n");
+  const closed = turn.closedCases?.map((row) => row.caseId) ?? [];
+  return h("article", { ...place, "aria-label": `Message: ${turn.text.slice(0, 60)}`, "aria-current": String(s.route.turn) === String(number + 1) ? "true" : false,
+    "data-state": over ? turn.outcome : turn.state },
+  h("div", { class: "mine" }, h("div", {}, h("p", {}, turn.text), fileList(turn.attachments)), when(turn.at, s.now), copied(act, turn.text, "the message")),
+  parts(turn, s.now, act),
+  (!over || turn.outcome !== "conversation") && h("p", { class: "turn-state", role: "status" }, mark(state, "small"),
+    h("span", { class: "took" }, over ? "" : span(s.now - moment(turn.startedAt ?? turn.at)))),
+  turn.problem && h("p", { class: "note" }, icon(over && turn.outcome !== "conversation" ? "failed" : "note"), h("span", {}, turn.problem, " ",
+    turn.outcome === "model-error" && button("Open the model settings", () => act.openModel(instance.id), { kind: "inline" }))),
+  closedCases(turn, s, instance),
+  h("div", { class: "row" },
+    turn.caseId && !closed.includes(turn.caseId) && caseLink(s, instance, turn.caseId),
+    over && said && button("Copy the answer", () => act.copy(said, "Answer copied"), { mark: "copy" }),
+    over && INTERRUPTED.includes(turn.outcome) && button("Send as a new message", () => act.sendAgain(instance.id, turn), {
+      mark: "play", disabled: instance.agent.talk.state !== "online", title: instance.agent.talk.state === "online" ? false : "While the Agent runs" })));
 }
 
 /** Which conversation this is, and the way to another one. */
 function chooser(s, instance, act) {
-  const { list = [], total = 0 } = s.talks[instance.id] ?? {};
+  const { list = [], total = 0, by = {} } = s.talks[instance.id] ?? {};
   const session = sessionOf(s, instance);
-  const row = list.find((each) => each.sessionKey === session);
-  const named = row || session === NEW ? list : [{ sessionKey: session, title: session }, ...list];
+  const archived = by[session]?.archived ?? false;
+  const active = list.filter((row) => !row.archived);
+  const named = session === NEW || active.some((row) => row.sessionKey === session) ? active
+    : [{ sessionKey: session, title: list.find((row) => row.sessionKey === session)?.title ?? session, archived }, ...active];
   return h("div", { class: "row chooser" },
-    h("label", { class: "sr", for: "conversation" }, "Conversation"),
-    h("select", { id: "conversation", value: session, onchange: (event) => act.go({ talk: event.target.value }) },
+    h("label", { class: "sr", for: "talk-of" }, "Conversation"),
+    h("select", { id: "talk-of", value: session, onchange: (event) => act.go({ instance: instance.id, talk: event.target.value, turn: "" }) },
       session === NEW && h("option", { key: NEW, value: NEW }, "New conversation"),
       named.map((each) => h("option", { key: each.sessionKey, value: each.sessionKey }, each.archived ? `(put away) ${each.title}` : each.title))),
     session !== NEW && button("New conversation", () => act.newTalk(instance.id)),
-    row && button(row.archived ? "Take it back" : "Put it away", () => act.archive(instance.id, session, !row.archived), {
-      disabled: instance.agent.talk.state !== "online", title: instance.agent.talk.state === "online" ? false : "While the Agent runs" }),
-    partial(list.length, total, "newest first"));
+    h("a", { class: "plain", href: `#/talks/${encodeURIComponent(instance.id)}` }, icon("note"), total > list.length ? `Find, all ${total.toLocaleString("en")}` : "Find, put away"),
+    by[session]?.isRead && button(archived ? "Take it back" : "Put it away", () => act.archive(instance.id, session, !archived)),
+    by[session]?.isRead && button("Save as file", () => act.saveTalk(instance, session), { title: "What this page has loaded of it, as JSON" }));
+}
+
+/** How much came while the reader was further up; it moves nothing by itself. */
+export function newBelow(s, instance, act) {
+  const below = instance && s.talks[instance.id]?.below;
+  return h("p", { class: "below", role: "status" }, below > 0 && button(`${below} new below`, () => act.toEnd(), { kind: "primary" }));
 }
 
 /** The conversation in view, and nothing while there is none and none can be begun. */
 export function talk(s, instance, act) {
   const entry = s.talks[instance.id];
   const session = sessionOf(s, instance);
-  const turns = turnsOf(s, instance);
-  if (!entry?.list?.length && turns.length === 0 && !instance.model.configured) return null;
-  const isLoading = session !== NEW && !entry?.turns?.[session];
+  const held = talkOf(s, instance);
+  const total = held?.total ?? 0;
+  const { from, to, below } = windowOf(`${instance.id}/${session}`, total, held?.arrived ?? 0, Number(s.route.turn || 0) - 1);
+  if (entry) entry.below = below;
+  if (!entry?.list?.length && total === 0 && !instance.model.configured) return null;
+  const error = held?.error ?? entry?.error;
+  const numbers = Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
   return h("section", { class: "talk-turns", "aria-label": "Conversation" },
     entry?.list?.length > 0 && chooser(s, instance, act),
-    entry?.error && refused(entry.error, act, "The conversation could not be read"),
-    isLoading && !entry?.error ? loading("the conversation", 3) : turns.map((turn) => turnArticle(turn, s, instance, act)),
-    session === NEW && turns.length === 0 && quiet("What you write below begins a conversation. It is kept on this computer."));
+    error && refused(error, act, "The conversation could not be read"),
+    session !== NEW && !held?.isRead && !error && loading("the conversation", 3),
+    total > 0 && h("div", { class: "turns", role: "feed", "aria-label": "Messages" },
+      h("div", { key: "above" }), numbers.map((number) => turnArticle(number, held.turns.get(number), total, s, instance, act)), h("div", { key: "below" })),
+    held?.archived && quiet("This conversation is put away and takes no message."),
+    session === NEW && total === 0 && quiet("What you write below begins a conversation. It is kept on this computer."));
 }
