@@ -25,6 +25,7 @@ from rulith.rules.terms import Atom
 
 SCANNED_AT_ONCE = 4_000          # atoms or Cases looked at before the loop may do something else
 FOLDED_AT_ONCE = 100             # rows
+NEAR_ROWS = 100                  # rows of other work between two of a Case that are read rather than skipped
 CLOSE = "close_case"
 TOLD = ("action", "ordinal", "disposition", "hold", "outcome")     # of a command, beside its kind
 
@@ -86,20 +87,27 @@ class CaseReads:
     # --- two moments -------------------------------------------------------------------
 
     async def moments(self, query: dict[str, str]) -> dict:
-        """{rows, total}: the rows of the ledger that moved a Case, the newest first: {seq, at, kind, and what its command names}."""
+        """{rows, total}: the rows of the ledger that moved a Case, the newest first, its opening always: {seq, at, kind, and what its command names}."""
         agent_id, state = self._find(query)
         case = state.board.case(query.get("case", ""))
         rows = self._moments(agent_id, state, case)
-        return {"rows": rows[::-1][:MOMENTS_LISTED_MAX], "total": len(rows)}
+        newest = rows[1:][1 - MOMENTS_LISTED_MAX:]
+        return {"rows": [*newest[::-1], *rows[:1]], "total": max(len(rows), len(state.case_rows.get(case.case_id)))}
 
     def _moments(self, agent_id: str, state: AgentState, case: Case) -> list[dict]:
         """The oldest first; where there are very many, the opening and the newest."""
         document = self.authority.receipt_document(agent_id, case.case_id)
         if document is not None:
             return [_moment(row["seq"], row["at"], row["body"]) for row in document["rows"] if row["kind"] == BOARD]
-        seqs = sorted(state.case_rows.get(case.case_id))
-        rows = (next(self.authority.rows(agent_id, seq - 1)) for seq in [*seqs[:1], *seqs[1:][-2 * MOMENTS_LISTED_MAX:]])
-        return [_moment(row.seq, row.at, row.body) for row in rows if row.kind == BOARD]
+        seqs, found, rows, at = sorted(state.case_rows.get(case.case_id)), [], iter(()), 0
+        for seq in [*seqs[:1], *seqs[1:][-2 * MOMENTS_LISTED_MAX:]]:
+            if at == 0 or seq - at > NEAR_ROWS:
+                rows = self.authority.rows(agent_id, seq - 1)      # looked up anew rather than read up to
+            row = next(row for row in rows if row.seq == seq)
+            at = seq
+            if row.kind == BOARD:
+                found.append(_moment(row.seq, row.at, row.body))
+        return found
 
     async def between(self, query: dict[str, str]) -> dict:
         """{from, to, added, removed, changed, leaves, cut}: what differs of a Case between two of its moments.

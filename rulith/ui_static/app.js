@@ -83,6 +83,7 @@ function follow() {
     const opens = place.case !== "" && place.case !== s.route.case;
     s.route = place;
     if (opens && matchMedia("(max-width: 899px)").matches) s.ui.sheet = "side";
+    if (place.screen && s.ui.sheet === "side") s.ui.sheet = "";      // the side does not belong to a screen
   });
 }
 

@@ -18,7 +18,9 @@ const LOAD = {
 /** Parts of the first view that are loaded when they are first wanted; no address leads to them. */
 const PARTS = {
   answer: () => import("./screens/answer.js"),
-  inspect: () => import("./screens/inspect.js"),
+  board: () => import("./screens/board.js"),
+  case: () => import("./screens/case.js"),
+  proof: () => import("./screens/proof.js"),
   talk: () => import("./screens/talk.js"),
 };
 const loaded = {};           // name → module, or null while it is on its way

@@ -125,6 +125,9 @@ def test_a_value_that_moved_stands_as_changed_and_a_moment_too_far_back_is_said(
         found = await ask(world, "between", case=case["caseId"], to=rows[0]["seq"], **{"from": rows[1]["seq"]})
         assert [(row["before"]["args"]["says"], row["after"]["args"]["says"]) for row in found["changed"]] == [("high", "fair")]
         assert found["added"] == found["removed"] == []
+        monkeypatch.setattr("rulith.gateway.case_reads.MOMENTS_LISTED_MAX", 2)
+        few = (await ask(world, "moments", case=case["caseId"]))["rows"]
+        assert [row["seq"] for row in few] == [rows[0]["seq"], rows[-1]["seq"]]          # the newest, and the opening
         monkeypatch.setattr("rulith.gateway.case_reads.MOMENT_ROWS_MAX", 1)
         refused = await ask(world, "between", case=case["caseId"], to=rows[0]["seq"], **{"from": rows[1]["seq"]})
         assert refused["errorCode"] == "moment_too_far"

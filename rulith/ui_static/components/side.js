@@ -42,6 +42,7 @@ export function side(s, instance, act) {
   const isStale = entry?.error && entry.board && s.now - entry.heardAt > STALE_MS;
   return h("aside", { class: "side", id: "side", key: "side", "aria-label": "Cases and activity",
     "data-open": s.ui.sheet === "side", inert: s.ui.sheet === "rail" },
+  h("h2", { class: "sr" }, "Cases and activity"),
   grip(s, act),
   tabs(s, instance, entry, act),
   h("div", { class: "side-scroll", id: "panel", tabindex: -1, key: `${s.route.tab}/${s.route.case}` },

@@ -20,6 +20,14 @@ function take(answer) {
   if (answer.token) token = answer.token;
 }
 
+/** One question or act at this Console with the person's own sign-in: its answer, or null where nobody answers. */
+export async function ask(route, body) {
+  if (body !== undefined && !token) await look();
+  const answer = await call(route, body);
+  if (answer?.token) token = answer.token;
+  return answer;
+}
+
 /** Read again what waits, and tell the page whether this browser is signed in. */
 export async function look() {
   const answer = await call("state");

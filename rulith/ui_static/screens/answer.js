@@ -5,6 +5,7 @@
 
 import { h } from "../lib/dom.js";
 import { change, state } from "../store.js";
+import { waitingFor } from "../words.js";
 
 const VIEW = "/console/embed.js";       // the gateway's own, as old or new as it is
 let seen = 0;                           // the picture of the Board that the Console was last asked after
@@ -23,8 +24,9 @@ export const unknown = (op) => host(`here op${op.ordinal}`, { agent: op.agentId,
 
 /** After a draw: whatever moved the Board may have moved what waits in the Console. */
 export function drawn(s) {
-  const newest = Math.max(0, ...Object.values(s.boards).map((entry) => entry.heardAt ?? 0));
-  if (newest === seen) return;
+  const waiting = Object.values(s.boards).filter(({ board }) => waitingFor(board) > 0);
+  const newest = Math.max(0, ...waiting.map((entry) => entry.heardAt ?? 0));
+  if (newest === seen || newest === 0) return;
   seen = newest;
   view.look();
 }

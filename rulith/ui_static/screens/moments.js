@@ -62,7 +62,7 @@ function body(s, act) {
   const home = write({ instance: id, tab: "cases", case: caseId });
   const rows = asked(`moments ${id}/${caseId}`, () => get(at(id, "moments", { case: caseId })), { board: true });
   return page(s, act, "Two moments of a Case",
-    h("p", {}, h("a", { href: home }, about ? keyText(about.businessKey) : caseId), about && h("span", { class: "quiet" }, ` · ${caseTitle(about)} `), about && mark(caseState(about), "small")),
+    h("p", {}, h("a", { href: home }, about ? keyText(about.businessKey) : caseId), about && h("span", { class: "quiet" }, ` · ${caseTitle(about)} `), about && mark(caseState(about, s.boards[id]?.board?.operations), "small")),
     known(act, "moments", rows, ({ rows: moments, total }) => {
       if (moments.length < 2) return empty("This Case has had one moment so far.", "Every step of its Agent, a Worker or a person that moves it makes another.");
       const has = (seq) => moments.some((row) => String(row.seq) === seq);

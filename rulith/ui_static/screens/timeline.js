@@ -6,8 +6,8 @@
 import { h } from "../lib/dom.js";
 import { full, moment, span } from "../lib/time.js";
 import { operationLabel, operationState } from "../words.js";
-import { quiet } from "./parts.js";
-import { mark } from "./states.js";
+import { quiet } from "../components/parts.js";
+import { mark } from "../components/states.js";
 
 const WIDTH = 1000;          // of the drawing; the page scales it
 const LEAST = 8;             // a state too short to see still gets a mark
