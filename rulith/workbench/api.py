@@ -15,9 +15,12 @@ from collections.abc import Awaitable, Callable
 
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
-from rulith.base.limits import COUNCIL_BODY_BYTES_MAX, LOCAL_API_BODY_BYTES_MAX, MATERIAL_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
+from rulith.base.limits import COUNCIL_BODY_BYTES_MAX, DOCUMENT_BODY_BYTES_MAX, LOCAL_API_BODY_BYTES_MAX, MATERIAL_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
 from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.workbench import calculation, jobs, materials, talk_api
+from rulith.workbench.authoring import BODY as AUTHORING_BODY
+from rulith.workbench.authoring import STATUS as AUTHORING_STATUS
+from rulith.workbench.authoring import Authoring
 from rulith.workbench.bench import Workbench
 from rulith.workbench.console import PREFIX as CONSOLE
 from rulith.workbench.console import pass_through
@@ -33,7 +36,7 @@ from rulith.workbench.supervision import Is
 from rulith.workbench.tools_api import STATUS as TOOLS_STATUS
 from rulith.workbench.tools_api import ToolRoutes
 
-STATUS = {**TOOLS_STATUS, **PROFILES_STATUS, "token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
+STATUS = {**TOOLS_STATUS, **PROFILES_STATUS, **AUTHORING_STATUS, "token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
           "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
           "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409,
           "agent_not_ready": 409, "agent_started": 409, "material_custodian_offline": 503, "material_submission_mismatch": 409,
@@ -66,8 +69,9 @@ class Api:
                                         "materials": lambda request, instance: materials.listed(bench, instance)}
         self.tools = tools = ToolRoutes(bench)
         self.profiles = Profiles(bench)
-        self._gets |= {**tools.gets, **self.profiles.gets}
-        self._posts: dict[str, Route] = {**tools.posts, **self.profiles.posts, "demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,
+        self.authoring = Authoring(bench)
+        self._gets |= {**tools.gets, **self.profiles.gets, **self.authoring.gets}
+        self._posts: dict[str, Route] = {**tools.posts, **self.profiles.posts, **self.authoring.posts, "demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,
                                          "worker": self._worker_operation, "agent": self._agent_operation,
                                          "task": self._task,
                                          "turn/stop": self._passed("/turn/stop", ("sessionKey",), ("id",)),
@@ -98,6 +102,8 @@ class Api:
             self.gate.check_token(request)
             if request.path.startswith("/i/") and request.path.endswith("/materials"):
                 request.body_bytes_max = MATERIAL_BODY_BYTES_MAX
+            elif request.path.startswith("/i/") and request.path.endswith(AUTHORING_BODY):
+                request.body_bytes_max = DOCUMENT_BODY_BYTES_MAX
             elif request.path.startswith(COUNCIL):
                 request.body_bytes_max = COUNCIL_BODY_BYTES_MAX
         except Refused as refusal:
