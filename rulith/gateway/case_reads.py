@@ -57,7 +57,7 @@ class CaseReads:
     # --- facts -------------------------------------------------------------------------
 
     async def facts(self, query: dict[str, str]) -> dict:
-        """{rows, total, found, next}: what a Case's Board holds, each with its tier and who stands behind it, the newest first.
+        """{rows, total, found, next}: what a Case's Board holds, each with its tier, who stands behind it and whether it is of this Case, the newest first.
 
         text  must stand in the fact or in the name of its Source;  tier  exactly that one
         """
@@ -75,14 +75,15 @@ class CaseReads:
             held, every = state.board.state, list(state.board.state.shown)
             found = [atom async for atom in _gently(reversed(every)) if (not text or text in _said(atom.text(), _by(held, atom))) and (not tier or held.ground(atom).tier == tier)]
             now = state.board.state            # whatever went meanwhile is told as it last stood
-            rows = [row for row in (_node(now, atom) for atom in found[start:start + limit]) if row is not None]
+            page, known = found[start:start + limit], {}
+            rows = [{**row, "own": _rests_on(now, atom, case.case_id, known)} for atom, row in ((atom, _node(now, atom)) for atom in page) if row is not None]
         return {"rows": rows, "total": len(every), "found": len(found), "next": start + limit if len(found) > start + limit else None}
 
-    def grounded(self, state: AgentState, rows: list[dict]) -> list[dict]:
-        """Rows of a view with all that a person may know of who stands behind them."""
-        held = state.board.state
+    def grounded(self, state: AgentState, case_id: str, rows: list[dict]) -> list[dict]:
+        """Rows of a view with who stands behind each, and whether it is of this Case: stated under it, or resting on what is."""
+        held, known = state.board.state, {}
         atoms = ((row, held.atom_of(row["id"]) if "predicate" in row else None) for row in rows)
-        return [{**row, **(_node(held, atom) or {})} if atom is not None else row for row, atom in atoms]
+        return [{**row, **(_node(held, atom) or {}), "own": _rests_on(held, atom, case_id, known)} if atom is not None else row for row, atom in atoms]
 
     # --- two moments -------------------------------------------------------------------
 

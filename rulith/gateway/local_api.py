@@ -205,7 +205,7 @@ class LocalApi:
         detail = state.board.case_detail(case_id, self.authority.policy(agent_id), self._eyes(agent_id, query))
         about = {**detail["case"], **case_title(state.board.state, state.board.case(case_id))}
         if about["status"] != CLOSED and self._eyes(agent_id, query) is None:
-            detail["facts"] = self._reads.grounded(state, detail["facts"])
+            detail["facts"] = self._reads.grounded(state, case_id, detail["facts"])
         return {**detail, "case": about, "operations": self._operations_of(agent_id, case_id), "receipt": case_id in state.receipts}
 
     def _operations_of(self, agent_id: str, case_id: str) -> list[dict]:

@@ -85,6 +85,9 @@ def test_two_moments_of_a_case_tell_what_came_between_them_and_nothing_of_other_
         assert seen["action"] == P + "read_input"
         found = await ask(world, "between", case=mine["caseId"], to=seen["seq"], **{"from": rows[-1]["seq"]})
         names = {row["predicate"] for row in found["added"]}
+        shown = (await ask(world, "facts", case=mine["caseId"]))["rows"]
+        assert {row["own"] for row in shown if "calc-001" in row["text"]} == {True}
+        assert {row["own"] for row in shown if "calc-002" in row["text"]} <= {False}
         assert {P + "input", P + "subtotal", P + "total"} <= names and found["removed"] == [] and found["cut"] is False
         assert "calc-002" not in json.dumps(found)
         assert all(row["before"]["met"] is False for row in found["leaves"])

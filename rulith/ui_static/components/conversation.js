@@ -38,7 +38,7 @@ function conclusionText(args) {
 /** The conclusions a Case rests on, each a link that opens its proof. */
 export function conclusions(detail, s, instance) {
   // A predicate with a dot is a Capability's own; the others are the Board's words about goals.
-  const derived = (detail?.facts ?? []).filter((fact) => fact.by?.kind === "rule" && fact.predicate.includes("."));
+  const derived = (detail?.facts ?? []).filter((fact) => fact.by?.kind === "rule" && fact.own !== false && fact.predicate.includes("."));
   if (derived.length === 0) return null;
   return h("ul", { class: "conclusions", "data-list": true }, derived.map((fact) => h("li", { key: fact.id },
     h("a", { class: "conclusion", "data-row": true, "data-predicate": short(fact.predicate), title: fact.text,

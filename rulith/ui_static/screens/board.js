@@ -18,7 +18,7 @@ const factRow = (fact, s, instance) => h("li", { key: fact.id },
     h("span", { class: "fact-name" }, fact.negated && "not ", short(fact.predicate)),
     h("span", { class: `tier tier-${fact.tier}` }, fact.tier),
     h("span", { class: "fact-args" }, argsText(fact.args)),
-    h("span", { class: "quiet fact-origin" }, ground(fact.by))));
+    h("span", { class: "quiet fact-origin" }, fact.own === false && "from another Case: ", ground(fact.by))));
 
 const list = (facts, s, instance) =>
   facts.length > 0 && h("ul", { class: "fact-list", "data-list": true }, facts.map((fact) => factRow(fact, s, instance)));
@@ -61,7 +61,7 @@ export function board(s, instance, act) {
   const entry = s.cases[`${instance.id}/${id}`];
   const picker = h("label", { class: "field" }, "Case",
     h("select", { value: id, onchange: (event) => act.go({ tab: "board", case: event.target.value, fact: "" }) },
-      cases.map((row) => h("option", { key: row.caseId, value: row.caseId }, `${keyText(row.businessKey)} · ${caseTitle(row)}`))));
+      (cases.some((row) => row.caseId === id) || !entry?.detail ? cases : [entry.detail.case, ...cases]).map((row) => h("option", { key: row.caseId, value: row.caseId }, `${keyText(row.businessKey)} · ${caseTitle(row)}`))));
   if (entry?.error && !entry.detail) return [picker, refused(entry.error, act, "The Board could not be read")];
   return [picker, facts(s, instance, id, act)];
 }
