@@ -81,7 +81,7 @@ export function composer(s, instance, act) {
   const cases = casesOf(s, instance);
   const mustChoose = rows.length > 0 && cases.isUnclear && !said.target?.caseId;
   const blocked = Boolean(why) || said.busy || mustChoose || rows.some((row) => !row.id) || (said.text.trim() === "" && rows.length === 0);
-  const send = () => { if (!blocked) act.send(instance.id, session); };
+  const send = () => { if (!why && !mustChoose) act.send(instance.id, session); };
   const add = (found) => { if (!off) act.addFiles(instance.id, session, found); };
   return h("form", { class: "composer", "aria-label": "Message", onsubmit: (event) => { event.preventDefault(); send(); },
     ondragover: (event) => { if (event.dataTransfer.types.includes("Files")) event.preventDefault(); }, ondrop: (event) => given(event, event.dataTransfer, add) },
