@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -40,6 +41,7 @@ from rulith.workbench.talker import OWNER, Talker
 WORKER_REFUSED = (2, 3)      # configuration, credential: a new try meets the same
 WORKER_CLOSE_S = 10.0
 GATEWAY_CLOSE_S = 10.0
+RECORD_AGAIN_S = 30.0
 SETTINGS_EXIT = (2,)         # the gateway's own: wrong options
 HIDDEN = ("protocol", "sequence", "src", "instanceId", "t", "type")
 
@@ -74,6 +76,7 @@ class Workbench:
         self._silence = ""
         self._told = False
         self._closing = False
+        self._record_due: asyncio.TimerHandle | None = None
         self.orphans = Orphans(home)
         self.profiles_problem = ""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -86,7 +89,7 @@ class Workbench:
     def begin(self, url: str) -> None:
         """Find or start the gateway; everything else follows from its answers."""
         self.url = url
-        self.record_children()
+        self._write_children()
         self._load_profiles()
         self.spawn_task(self.link.watch(self._gateway_state, self._gateway_silent), "gateway state")
         self.spawn_task(self.council.watch(), "council events")
@@ -396,7 +399,21 @@ class Workbench:
                 "instances": [{**each.row(), "orphaned": [{"role": row["role"], "pid": row["pid"]} for row in self.orphans.of(each.id)]} for each in self.instances.values()]}
 
     def record_children(self) -> None:
-        """Write down which processes are ours, for `rulith stop` and the next start."""
+        """Write down which processes are ours, for `rulith stop` and the next start; on a full disk later, since a role lives and ends without it."""
+        try:
+            self._write_children()
+        except Refused as problem:
+            if self._record_due is None:
+                print(problem, file=sys.stderr)
+                self._record_due = asyncio.get_running_loop().call_later(RECORD_AGAIN_S, self._record_again)
+
+    def _record_again(self) -> None:
+        self._record_due = None
+        if not self._closing:
+            self.record_children()
+
+    def _write_children(self) -> None:
+        """Raises Refused: disk_full, write_failed."""
         children = [*self.orphans.rows, *({"role": name, "pid": child.pid, "instanceId": instance_id, **process_stamp(child.pid)}
                                           for name, instance_id, child in self._children())]
         write_runfile(self.home.run / "workbench.json", url=self.url, children=children)

@@ -7,10 +7,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from rulith.base.clock import SystemClock
+from rulith.base.errors import Refused
 from rulith.disk.runfile import remove_runfile, write_runfile
 from rulith.forum.service import open_council
 from rulith.net.messages import json_response
 from rulith.net.server import serve
+from rulith.workbench import bench
 from tests.workbench.test_page_http import play
 
 COUNCIL_KEY = "rvp_key-of-the-run"
@@ -268,3 +270,35 @@ def test_an_answer_that_is_lost_is_not_known_and_is_not_asked_for_again(stage):
         status, body = await stage.page.post("/council/api/reply", {"thread_id": 1})
         assert (status, body["errorCode"]) == (503, "council_not_ready")
     play(stage, script)
+
+
+def test_on_a_full_disk_a_role_that_ends_is_started_again_all_the_same(stage, monkeypatch):
+    """That its process cannot be written down once left the role dead for ever, room or no room."""
+    used(stage)
+    write, refused, kept = bench.write_runfile, [], asyncio.Event()
+
+    def full(path, **facts):
+        refused.append(path.name)
+        raise Refused("disk_full", path=str(path))
+
+    def with_room(path, **facts):
+        write(path, **facts)
+        kept.set()
+
+    async def script(stage):
+        (await stage.spawn.wait_for("council")).child.exit(1, "the disk is full")
+        second = await stage.spawn.wait_for("council", 2)
+        async with council_of(stage, is_told=False) as council:
+            second.child.tell({"type": "listening", "url": council.api.url, "port": council.port})
+            await told(stage, "server_info")
+            assert state(stage)["state"] == "online" and set(refused) == {"workbench.json"}
+            monkeypatch.setattr(bench, "write_runfile", with_room)
+            await asyncio.wait_for(kept.wait(), 30)
+            assert second.child.pid in [child["pid"] for child in json.loads((stage.home.run / "workbench.json").read_text())["children"]]
+
+    async def filled(stage):
+        await stage.spawn.wait_for("council")
+        monkeypatch.setattr(bench, "write_runfile", full)
+        monkeypatch.setattr(bench, "RECORD_AGAIN_S", 0.01)
+        await script(stage)
+    play(stage, filled)
