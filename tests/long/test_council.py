@@ -24,6 +24,7 @@ from tests.forum.test_whole_chain import Chain, Held
 AGENTS, REPLIES, BURST, WRITERS = 50, 100, 100, 10
 RECORDED_S = 600.0               # a shorter wait is a try and leaves no record
 BAR_P99_MS, BAR_LEFT_S = 1_000.0, 2.0
+SETTLE_S = 2.0                   # a watcher gathers no longer: what is written over a longer time is more than one burst
 STORY_S = 3_000.0
 
 
@@ -100,7 +101,8 @@ def test_fifty_agents_wait_and_a_burst_wakes_each_once(request: pytest.FixtureRe
     clock = SystemClock()
     began_s, load = clock.wall_s(), os.getloadavg()
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    record: dict = {"name": "council", "commit": commit, "at": stamp(began_s), "load at the start": [round(each, 2) for each in load]}
+    record: dict = {"name": "council", "commit": commit, "at": stamp(began_s), "load at the start": [round(each, 2) for each in load],
+                    "nice": os.nice(0)}
 
     async def wait(many: Many) -> None:
         record["waiting"] = await waits(many, quiet_s)
@@ -134,5 +136,8 @@ def test_fifty_agents_wait_and_a_burst_wakes_each_once(request: pytest.FixtureRe
     waiting = record["waiting"]
     assert (waiting["requests"], waiting["connections opened"], waiting["disk growth bytes"]) == (0, 0, 0), waiting
     assert waiting["wake latency ms"]["all"]["p99"] <= BAR_P99_MS
-    assert all(each["agents woken"] == each["agents concerned"] and each["most runs of one"] == 1 and not each["others woken"] for each in record["burst"].values())
+    for each in record["burst"].values():
+        assert each["agents woken"] == each["agents concerned"] and not each["others woken"]
+        assert each["most runs of one"] <= 1 + each["seconds"] // SETTLE_S, each
+    assert min(each["most runs of one"] for each in record["burst"].values()) == 1
     assert all(each["no process after s"] <= BAR_LEFT_S for each in record["left"].values())
