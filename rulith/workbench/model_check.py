@@ -17,13 +17,15 @@ from rulith.base.limits import MODELS_LISTED_MAX, MODEL_TEST_BYTES_MAX
 from rulith.dialects import anthropic, openai, quirks
 from rulith.dialects.endpoint import ANTHROPIC, Endpoint, endpoint_of
 from rulith.dialects.replies import error_words, parse
-from rulith.dialects.transcript import CallIds, UserEntry
+from rulith.dialects.transcript import CallIds, Reply, UserEntry
 from rulith.net.client import ClientResponse, HttpClient, NetFailed
+from rulith.wire.sse import EventStream
 
 ANSWER_S, LIST_S = 60.0, 15.0        # a local server may load the model first
 TRIES_MAX = 4
 SAID_CHARS_MAX = 300
 OUTPUT_TOKENS = 256                  # enough for one that thinks a little first
+STREAM_FIELDS = (b"data", b"event", b"id", b"retry", b":")
 SYSTEM, QUESTION = "Answer in one short sentence.", "Say that you are ready."
 
 
@@ -68,10 +70,22 @@ def _read(wire, answer: ClientResponse) -> tuple[str, str]:
             return "", " ".join(answer.text().split())[:2000] or "It gave no reason."
         return "", error_words(document.get("error", document) if isinstance(document, dict) else document)
     try:
-        reply = wire.read_reply(answer.body, CallIds(), max_tokens=OUTPUT_TOKENS)
+        is_stream = answer.body.lstrip()[:8].startswith(STREAM_FIELDS)
+        reply = _streamed(wire, answer.body) if is_stream else wire.read_reply(answer.body, CallIds(), max_tokens=OUTPUT_TOKENS)
     except Refused as refusal:
         return "", refusal.happened
     return " ".join(reply.text.split()), ""
+
+
+def _streamed(wire, body: bytes) -> Reply:
+    """Some services stream whatever is asked. Raises Refused model_reply_unreadable, model_broke_off."""
+    events, reply = EventStream(event_bytes_max=MODEL_TEST_BYTES_MAX), wire.stream()
+    for event in (*events.receive(body), *events.finish()):
+        reply.take(event.data, event.event)
+    if reply.failure or not reply.is_ended:
+        raise Refused("model_broke_off", said=" ".join((reply.failure or "the stream ended before the reply was complete").split())[:SAID_CHARS_MAX])
+    document, digits = reply.document()
+    return wire.read_document(document, CallIds(), digits, max_tokens=OUTPUT_TOKENS, is_whole=reply.is_whole)
 
 
 async def _models(client: HttpClient, endpoint: Endpoint, key: str) -> list[str] | None:

@@ -303,6 +303,15 @@ def test_a_test_follows_what_a_refusal_wants(stage):
     assert (answer["status"], answer["said"]) == (200, "ready") and "max_completion_tokens" in answer["wants"][0]
 
 
+def test_a_service_that_streams_all_the_same_is_understood(stage):
+    rows = [{"choices": [{"delta": {"content": "I am "}}]}, {"choices": [{"delta": {"content": "ready."}, "finish_reason": "stop"}]}]
+    body = "".join(f"data: {json.dumps(row)}\n\n" for row in rows).encode()
+    answer = tried(stage, Service(chat=Response(200, [("content-type", "text/event-stream")], body + b"data: [DONE]\n\n")))[1]["answer"]
+    assert (answer["said"], answer["problem"]) == ("I am ready.", "")
+    cut = tried(stage, Service(chat=Response(200, [], body[:30])))[1]["answer"]
+    assert cut["problem"] and not cut["said"]
+
+
 @pytest.mark.parametrize(("chat", "status", "words"), [
     (Response(200, [("content-type", "text/html")], b"<h1>hello</h1>"), 200, "JSON"), (Response(502, [], b""), 502, "no reason"),
     (json_response(200, []), 200, ""), (Response(500, [], b"\xff\xfe" * 3000), 500, "")])
