@@ -15,7 +15,7 @@ CHROMIUM = "/usr/bin/chromium"
 playwright = pytest.importorskip("playwright.async_api")
 pytestmark = pytest.mark.skipif(not os.path.exists(CHROMIUM), reason="no chromium on this machine")
 OWNER, ANN = "correct horse battery", "ann has other words"
-PLACES = ("decisions", "unknown", "holds", "cases", "cases/closed", "receipts", "ledger", "capabilities", "constitution", "sources", "tools", "agents",
+PLACES = ("decisions", "unknown", "orders", "holds", "cases", "cases/closed", "receipts", "ledger", "capabilities", "constitution", "sources", "tools", "agents",
           "connections", "people")
 
 

@@ -162,6 +162,18 @@ def test_reads_go_to_the_gateway_with_the_device_grant_and_this_agent(stage):
     assert query == {"agent": AGENT, "id": "f_1"}
 
 
+@pytest.mark.parametrize(("asked", "told"), [
+    ("cases?text=calc&from=50&limit=20&show=all", {"text": "calc", "from": "50", "limit": "20"}),
+    ("facts?case=case_x&text=a%20b&tier=attested&from=0&limit=9&as=agent", {"case": "case_x", "text": "a b", "tier": "attested", "from": "0", "limit": "9"}),
+    ("moments?case=case_x&limit=9", {"case": "case_x"}), ("between?case=case_x&from=1&to=9&agent=agent_other", {"case": "case_x", "from": "1", "to": "9"}),
+])
+def test_each_read_of_a_case_passes_its_own_questions_alone(stage, asked, told):
+    async def script(stage):
+        stage.gateway.answers[asked.partition("?")[0]] = (200, {"rows": []})
+        return await stage.page.get(stage.at(asked)), stage.gateway.asked[-1].query
+    assert play(stage, script) == ({"rows": []}, {"agent": AGENT, **told})
+
+
 def test_a_refusal_of_the_gateway_is_told_in_its_own_words(stage):
     async def script(stage):
         stage.gateway.answers["case"] = (404, {"ok": False, "errorCode": "unknown_case", "teaching": "There is no Case case_x."})
