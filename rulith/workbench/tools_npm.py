@@ -95,6 +95,8 @@ class Npm:
             raise Refused("npm_missing")
         assert PACKAGE.fullmatch(package.name) and VERSION.fullmatch(package.version)
         packages = make_folder(mcp / "packages")
+        for left in packages.glob("new-*"):              # of an installation that was cut short; one runs at a time
+            shutil.rmtree(left, ignore_errors=True)
         stage = make_folder(packages / f"new-{mint('', 12)}")
         try:
             self._run(npm, mcp, stage, package)

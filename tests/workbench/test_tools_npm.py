@@ -87,6 +87,7 @@ def test_the_registrys_package_is_installed_without_its_scripts_started_and_serv
                 npm = Npm(stage.environ, stage.environ["RULITH_NPM_REGISTRY"])
                 mcp = stage.profile.directory / "mcp"
                 refusals = []
+                (mcp / "packages" / "new-cut-short").mkdir()
                 there.publish("@example/odd", bin={"a": "index.js", "b": "index.js"})
                 for package in (Package("@example/odd", "1.0.0"), Package(NAME, "1.0.0", integrity(content + b"x")), Package("@example/none", "1.0.0")):
                     if package.name == NAME:

@@ -13,11 +13,15 @@ from pathlib import Path
 import pytest
 
 from rulith.adapters.hands import Hands
-from rulith.adapters.sources import Sources
+from rulith.adapters.mcp import server_of
+from rulith.adapters.sources import Source, Sources
+from rulith.adapters.territory import Territory
 from rulith.base.clock import ManualClock
 from rulith.base.errors import Refused
 from rulith.board.capability_check import check_capability
 from rulith.disk.mcp_services import entries_of, file_of, folder_of, lent_of, read_services, whole_set
+from rulith.net.messages import Response, json_response
+from rulith.net.server import serve
 from rulith.work import prober
 from rulith.work.settings import read_settings
 from rulith.workbench.tools_npm import FILESYSTEM
@@ -144,7 +148,9 @@ def test_ten_minutes_later_neither_a_look_nor_a_preparation_is_good(stage):
         again = await found(stage, form, count=2)
         clock.advance(2)
         late = await applied(stage, look, ("list_files", "read")), await stage.page.post(stage.at("mcp-services/probe"), form)
-        return late, await applied(stage, again, ("list_files", "read"))
+        kept = await applied(stage, again, ("list_files", "read"))
+        await found(stage, {"name": "far", "isNew": False, "mode": "registry"}, count=3)       # what is saved may be looked at again without one
+        return late, kept
     late, (status, _) = play(stage, script)
     assert [answer["errorCode"] for _, answer in late] == ["mcp_probe_gone", "mcp_preparation_gone"] and status == 200
 
@@ -325,6 +331,37 @@ def test_a_program_that_is_not_there_and_an_address_where_nobody_listens_are_tol
     (absent,) = look(monkeypatch, tmp_path, {"transport": "stdio", "command": str(tmp_path / "none"), "args": []})
     (silent,) = look(monkeypatch, tmp_path, {"transport": "streamable-http", "url": "http://127.0.0.1:9/mcp"})
     assert "was not started" in absent["problem"] and "127.0.0.1" in silent["problem"]
+
+
+@pytest.mark.parametrize(("status", "told"), [
+    (200, {"type": "probed", "truncated": False}), (401, {"type": "probe-failed", "problem": "it answered HTTP 401"}),
+    (302, {"type": "probe-failed", "problem": "it answered with a redirect (HTTP 302), which is not followed"}),
+    (500, {"type": "probe-failed", "problem": "it answered HTTP 500"}),
+])
+def test_an_address_is_looked_at_with_its_token_and_a_refusal_is_told_by_its_number(monkeypatch, tmp_path, status, told):
+    seen, found = [], []
+    monkeypatch.setattr(prober, "emit", lambda kind, **facts: found.append({"type": kind, **facts}))
+
+    async def answer(request):
+        seen.append(request.headers.get("authorization"))
+        if status != 200:
+            return Response(status, [("location", "http://127.0.0.1:1/")], b"secret words of the server")
+        asked = json.loads(request.body)
+        if "id" not in asked:
+            return Response(202, [])
+        result = {"initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}, "tools/list": {"tools": [LIST]}}.get(asked["method"])
+        return json_response(200, {"jsonrpc": "2.0", "id": asked["id"], **({"result": result} if result else {"error": {"code": -32601, "message": "no"}})})
+
+    async def scene():
+        server = await serve(answer)
+        source = Source("web", "mcp", url := f"http://127.0.0.1:{server.port}/mcp", {"type": "mcp", "transport": "streamable-http", "url": url, "token": "a-token"})
+        try:
+            await asyncio.wait_for(prober._tell(server_of(source, Territory(str(tmp_path), str(tmp_path / "home")), {})), 60)
+        finally:
+            await server.close(0)
+    asyncio.run(scene())
+    assert found[-1] == told and set(seen) == {"Bearer a-token"}
+    assert [each["tool"]["name"] for each in found[:-1]] == (["list_files"] if status == 200 else [])
 
 
 # -- what a service may name ----------------------------------------------------------------
