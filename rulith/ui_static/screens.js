@@ -11,6 +11,7 @@ import { change } from "./store.js";
 
 const LOAD = {
   council: () => import("./council/council.js"),
+  agents: () => import("./screens/agents.js"),
   tools: () => import("./screens/tools.js"),
   moments: () => import("./screens/moments.js"),
   talks: () => import("./screens/talks.js"),

@@ -12,6 +12,7 @@ const THEMES = [["auto", "as the system"], ["light", "light"], ["dark", "dark"]]
 /** What an Agent is doing, in one mark. */
 function doing(row, board) {
   const waiting = waitingFor(board);
+  if (!row.attached) return { words: "not attached", meaning: "waiting", mark: "waiting" };
   if (waiting > 0) return { words: waiting === 1 ? "1 thing needs you" : `${waiting} things need you`, meaning: "waiting", mark: "waiting" };
   if (row.agent.state === "running") return { words: "working", meaning: "running", mark: "running" };
   if (row.agent.talk.turns > 0) return talkState(row.agent.talk);
@@ -45,7 +46,7 @@ export const rail = (s, instance, act) =>
     h("header", { class: "rail-head" },
       h("strong", { class: "brand", "aria-hidden": "true" }, "Rulith"),
       iconButton("close", "Close the list of Agents", () => act.sheet(""), { kind: "bare only-narrow", "data-close": true })),
-    h("h2", { class: "over" }, "Agents"),
+    h("h2", { class: "over" }, h("a", { href: "#/agents", onclick: () => act.sheet("") }, "Agents")),
     list(s, instance, act),
     council(s, act),
     h("footer", { class: "rail-foot" },

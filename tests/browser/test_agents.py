@@ -1,0 +1,150 @@
+"""Agents on the page: one made and attached by a sign-in in the Console, a model tested and shared, a program given one, one carried and removed.
+
+Source  the workbench surface, "Attaching a profile", "Model settings", "Screens" (Agents, First use, settings)
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+
+import pytest
+
+from tests.browser.axe import violations
+from tests.browser.real_bench import WAIT_MS, Watched, expect
+from tests.workbench.talk_model import TalkModel
+
+pytestmark = pytest.mark.timeout(300)
+PASSPHRASE = "correct horse battery"
+# What the Console's page does in another tab: the first owner signs in, and every page hears of it.
+SIGN_IN = """async (passphrase) => {
+  const ask = async (path, body, more = {}) => (await fetch(path, body === undefined ? { headers: more } : { method: 'POST', headers: { 'content-type': 'application/json', ...more }, body: JSON.stringify(body) })).json();
+  const { token } = await ask('/api/token', {});
+  const { console } = await ask('/api/state', undefined, { 'x-rulith-manager': token });
+  const done = await ask('/console/api/setup', { code: console.setupCode, passphrase });
+  const channel = new BroadcastChannel('rulith.console');
+  channel.postMessage('signed in');
+  return done.ok;
+}"""
+
+
+@pytest.fixture(scope="module")
+def model():
+    with TalkModel() as made:
+        yield made
+
+
+def make(page, name, who=""):
+    page.get_by_role("link", name="Make an Agent").click()
+    page.get_by_label("Name", exact=True).fill(name)
+    if who:
+        page.get_by_label("Who works").select_option(label=who)
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_role("heading", name=name)).to_be_visible()
+
+
+def test_an_agent_is_made_attached_and_given_a_model(browser, bench, model):
+    watched = Watched(browser, bench, quiet=False)
+    with watched as page:
+        expect(page.get_by_role("button", name="Run the verified calculation")).to_be_enabled(timeout=WAIT_MS)
+        page.get_by_role("navigation", name="Agents").get_by_role("link", name="Agents", exact=True).click()
+        make(page, "Night audit")
+        expect(page.get_by_role("link", name="Sign in in the Console")).to_be_visible()
+        assert violations(page) == []
+        assert page.evaluate(SIGN_IN, PASSPHRASE)
+        page.get_by_role("button", name="Attach it").click()
+        expect(page.get_by_role("button", name="Stop Worker")).to_be_visible()
+        expect(page.get_by_label("Running").get_by_text("online")).to_be_visible()
+
+        page.get_by_role("link", name="Default model").first.click()
+        page.get_by_label("Endpoint").fill("http://127.0.0.1:9/v1")
+        page.get_by_label("Model name").fill("scripted")
+        page.get_by_role("button", name="Test it").click()
+        expect(page.get_by_text("No answer")).to_be_visible()
+        page.get_by_label("Endpoint").fill(model.url)
+        page.get_by_role("button", name="Test it").click()
+        expect(page.get_by_text(re.compile("Answered 200 in"))).to_be_visible()
+        assert violations(page) == []
+        page.get_by_role("textbox", name="API key").fill("sk-typed-once")
+        page.get_by_role("button", name="Save the model").click()
+        expect(page.get_by_text("One is saved.")).to_be_visible()
+        expect(page.get_by_role("textbox", name="API key")).to_have_value("")
+
+        page.get_by_role("link", name="Night audit").last.click()
+        expect(page.get_by_text(f"scripted at {model.url}")).to_be_visible()
+        page.get_by_role("button", name="Start Agent").click()
+        expect(page.get_by_role("button", name="Stop Agent")).to_be_visible()
+        expect(page.get_by_label("Running").get_by_text("ready")).to_be_visible(timeout=60_000)
+        page.get_by_role("button", name="Stop Agent").click()
+        page.get_by_label("Model", exact=True).and_(page.get_by_role("combobox")).select_option("custom")
+        page.get_by_label("Endpoint").fill("https://models.example/v1")
+        page.get_by_label("Model name").fill("own")
+        page.get_by_role("button", name="Save the model").click()
+        expect(page.get_by_role("alert")).to_contain_text("the endpoint is not on this computer")     # the default's key does not follow
+
+        page.get_by_role("button", name="Replace the Connection key").click()
+        page.get_by_role("button", name="Replace it").click()
+        expect(page.get_by_role("button", name="Replace the Connection key")).to_be_visible()
+        expect(page.get_by_label("Running").get_by_text("online")).to_be_visible(timeout=60_000)
+        assert violations(page) == []
+    assert len(watched.complaints) == 1 and "400" in watched.complaints[0]           # the browser's own word on what was refused
+
+
+def test_a_program_that_you_have_gets_its_configuration_once(browser, bench):
+    with Watched(browser, bench) as page:
+        assert page.evaluate(SIGN_IN.replace("/setup', { code: console.setupCode, passphrase }", "/sign-in', { passphrase }"), PASSPHRASE)
+        page.goto(f"{bench.origin}/#/agents")
+        make(page, "My editor", "a program that you have (an MCP client)")
+        expect(page.get_by_text("A program that connects takes the Agent over")).to_be_visible()
+        page.get_by_role("button", name="Attach it").click()
+        dialog = page.get_by_role("dialog", name="Give My editor to a program")
+        text = dialog.locator("pre").first.text_content()
+        url, token = re.search(r"(http://\S+/mcp)", text)[1], re.search(r"Bearer (rlt_agt_[\w-]+)", text)[1]
+        page.keyboard.press("Escape")
+        expect(dialog).to_be_visible()                       # only its button closes what is shown once
+        assert violations(page) == []
+        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+        asked = urllib.request.Request(url, json.dumps(body).encode(), {"authorization": f"Bearer {token}", "content-type": "application/json", "accept": "application/json, text/event-stream"})
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            assert answer.status == 200
+        dialog.get_by_role("button", name="I have kept it: close").click()
+        expect(page.get_by_text("Worker only: the program connects by itself.")).to_be_visible()
+        expect(page.get_by_label("Endpoint")).to_have_count(0)
+        assert not any(token in path.read_text("utf-8", "replace") for path in bench.home.rglob("*.json"))
+
+
+def test_a_profile_is_carried_renamed_and_removed_by_keyboard_on_a_phone(browser, bench):
+    with Watched(browser, bench, width=360, height=740, color_scheme="dark", accept_downloads=True) as page:
+        page.goto(f"{bench.origin}/#/agents")
+        page.get_by_role("link", name=re.compile("^Assistant")).last.focus()
+        page.keyboard.press("Enter")
+        with page.expect_download() as saved:
+            button = page.get_by_role("button", name="Save without secrets")
+            button.focus()
+            page.keyboard.press("Enter")
+        document = json.loads(saved.value.path().read_text())
+        assert document["format"] == "rulith-profile/1" and document["tools"]["tools"]
+        page.get_by_role("link", name="Back to the list").focus()
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="Make an Agent").focus()
+        page.keyboard.press("Enter")
+        page.get_by_label("Take in a profile").set_input_files({"name": "p.json", "mimeType": "application/json", "buffer": json.dumps(document).encode()})
+        expect(page.get_by_role("dialog", name="Taken in")).to_contain_text("locked before it is used")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("heading", name="Assistant 2")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert violations(page) == []
+        name = page.get_by_label("Name", exact=True)
+        name.fill("Carried")
+        name.press("Enter")
+        expect(page.get_by_role("heading", name="Carried")).to_be_visible()
+        page.get_by_text("Remove it from this computer").focus()
+        page.keyboard.press("Enter")
+        field = page.get_by_label("Type Carried to go on")
+        field.fill("Carried")
+        field.press("Enter")
+        expect(page.get_by_role("link", name="Make an Agent")).to_be_visible()
+        expect(page.get_by_role("link", name=re.compile("^Carried"))).to_have_count(0)
+        workbench = bench.home / "workbench"
+        assert "Carried" not in (workbench / "registry.json").read_text() and len(list((workbench / "instances").iterdir())) == 4     # its folder stays
