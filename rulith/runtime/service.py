@@ -396,6 +396,7 @@ class Service:
 
     def _archive_now(self, key: str, archived: bool) -> None:
         self._store.archive(key, archived)
+        self.emit("conversation-archived", session=key, archived=archived)
         if archived and key in self._slots:
             self._keep_unread()
             self._detach(self._slots[key], "slot-evicted")

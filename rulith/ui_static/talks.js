@@ -87,7 +87,10 @@ listeners.turn = ({ sequence, instanceId: id, session, id: turnId, turn, part, w
   put(held, number, { ...before, ...turn, parts, heard: sequence });
 });
 
-listeners.archived = ({ instanceId }) => loadTalks(instanceId);
+listeners.archived = ({ instanceId: id, session, archived }) => {
+  change((s) => { heldOf(s, id, session).archived = archived; });
+  loadTalks(id);
+};
 
 /** Read what the conversation in view needs: the newest turns, and of those in the window the ones that are not here. */
 export function needTalk(from, to) {

@@ -60,10 +60,7 @@ def posts(feed: Feed) -> dict[str, Route]:
         return {"sequence": feed.put("draft", instance=instance.id, session=key, tab=_text(given, "tab"))["sequence"]}
 
     async def archive(request: Request, instance: Instance) -> object:
-        given = materials.members(request, ("sessionKey", "archived"))
-        answer = await instance.talker.archive(given)
-        feed.put("archived", instance=instance.id)
-        return answer
+        return await instance.talker.archive(materials.members(request, ("sessionKey", "archived")))
 
     return {"draft": draft, "conversation/archive": archive}
 

@@ -99,6 +99,8 @@ class Talker:
             self._show(turn, turn.take(event, at))
             if kind == "task-done":
                 self._done()
+        if kind == "conversation-archived":
+            self._feed.put("archived", src="agent", instance=self.profile.id, session=text_of(event.get("session")), archived=event.get("archived") is True)
         if kind in _LIFE:
             if kind == "exit":
                 self._url = self._key = ""
@@ -182,6 +184,7 @@ class Talker:
                 store.close()
 
         await asyncio.to_thread(change)
+        self._feed.put("archived", instance=self.profile.id, session=key, archived=archived)
         state = "archived" if archived else "active"
         return json_response(200, {"ok": True, "sessionKey": key, "archived": archived, "state": state}, [("cache-control", "no-store")])
 

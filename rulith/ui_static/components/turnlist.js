@@ -62,7 +62,9 @@ export function windowOf(key, total, arrived, number) {
 /** What the eye is at, before a draw. */
 export function holdPlace() {
   const scroll = scroller();
-  const row = view.isAtEnd || !scroll ? null : [...scroll.querySelectorAll("[data-number]")].find((each) => topOf(each, scroll) + each.offsetHeight > 0);
+  if (view.isAtEnd || !scroll) return null;
+  const seen = [...scroll.querySelectorAll("[data-number]")].filter((each) => topOf(each, scroll) + each.offsetHeight > 0);
+  const row = seen.find((each) => !("blank" in each.dataset)) ?? seen[0];       // what is read, not what is still to come
   return row && { key: view.key, row, top: topOf(row, scroll) };
 }
 
