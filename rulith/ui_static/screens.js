@@ -13,12 +13,14 @@ const LOAD = {
   council: () => import("./council/council.js"),
   agents: () => import("./screens/agents.js"),
   tools: () => import("./screens/tools.js"),
+  authoring: () => import("./screens/authoring.js"),
   moments: () => import("./screens/moments.js"),
   talks: () => import("./screens/talks.js"),
 };
 /** Parts of the first view that are loaded when they are first wanted; no address leads to them. */
 const PARTS = {
   answer: () => import("./screens/answer.js"),
+  model: () => import("./screens/model.js"),
   board: () => import("./screens/board.js"),
   case: () => import("./screens/case.js"),
   proof: () => import("./screens/proof.js"),

@@ -14,13 +14,13 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from rulith.base.canonical import canonical_text, sha256_hex
 from rulith.base.clock import stamp
 from rulith.base.errors import Refused
-from rulith.base.limits import DOCUMENT_BYTES_MAX, DRAFT_ANSWERS_BYTES_MAX, DRAFT_JOB_S
+from rulith.base.limits import CAPABILITY_BYTES_MAX, DOCUMENT_BYTES_MAX, DRAFT_ANSWERS_BYTES_MAX, DRAFT_JOB_S
 from rulith.board.authoring import SourceDocument, capability_of, digest_of, is_ready, is_sound, places_of, proposal_digest
+from rulith.disk.atomic import read_bounded
 from rulith.disk.authoring import DOCUMENT, DraftFolder, folder_of, folders, new_folder, node_of, save_capability
 from rulith.disk.materials import model_destination
 from rulith.disk.model_settings import agent_credentials, agent_env
@@ -89,7 +89,7 @@ class Authoring:
     async def _review(self, request: Request, instance: Instance) -> dict:
         folder = folder_of(instance.profile, request.query.get("id"))
         found = await asyncio.to_thread(_reviewed, folder, request.query.get("result"))
-        return {**self._row(instance, folder), **found, "savedEntryCurrent": await asyncio.to_thread(_is_current, instance.profile, folder)}
+        return {**self._row(instance, folder), **found, **await asyncio.to_thread(_saved, folder)}
 
     # writing
 
@@ -267,12 +267,14 @@ def _lacking(draft: Mapping, report: Mapping) -> str:
     return f"{examples['passed']} of {examples['total']} examples hold, {citations['verified']} of {citations['total']} citations are found"
 
 
-def _is_current(profile: Profile, folder: DraftFolder) -> bool | None:
-    """Whether the saved file is still as it was saved; None without one."""
+def _saved(folder: DraftFolder) -> dict:
+    """The text of the saved file while it is as it was saved; whether it is, None without one."""
     saved = folder.job().get("saved")
     if not isinstance(saved, dict):
-        return None
+        return {"savedEntryCurrent": None, "savedText": ""}
     try:
-        return digest_of(Path(str(saved["path"])).read_bytes()) == saved["fileDigest"]
-    except (OSError, KeyError):
-        return False
+        content = read_bounded(str(saved.get("path")), CAPABILITY_BYTES_MAX)
+    except Refused:
+        content = b""
+    current = digest_of(content) == saved.get("fileDigest")
+    return {"savedEntryCurrent": current, "savedText": content.decode("utf-8", "replace") if current else ""}

@@ -75,7 +75,7 @@ function connection(row, instance) {
   if (row === null) return empty("The gateway knows no Connection of this Agent.");
   const list = (rows, draw) => h("ul", { class: "tool-list", "data-list": true }, rows.map(draw));
   return [
-    section("Tools", h("p", {}, h("a", { href: `#/tools/${instance}` }, "Manage Tools and MCP services")), row.tools.length === 0 ? empty("No Tool is locked for this Connection.") : list(row.tools, tool)),
+    section("Tools", h("p", {}, h("a", { href: `#/tools/${instance}` }, "Manage Tools and MCP services"), " · ", h("a", { href: `#/authoring/${instance}` }, "Draft a Capability from a document")), row.tools.length === 0 ? empty("No Tool is locked for this Connection.") : list(row.tools, tool)),
     section("Sources", row.sources.length === 0 ? empty("No Source is bound.") : list(row.sources, source)),
   ];
 }
