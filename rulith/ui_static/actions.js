@@ -199,31 +199,7 @@ export const act = {
     loadBench();
   },
 
-  openModel(id) {
-    const instance = state.bench?.instances.find((row) => row.id === id);
-    if (!instance) return;
-    const { url, name, thinking, toolsAsText, maxOutputTokens, keyConfigured, source } = instance.model;
-    const form = { url, name, thinking, toolsAsText, maxOutputTokens: String(maxOutputTokens), keyConfigured: keyConfigured && source === "custom", key: "", clearKey: false, busy: false, refusal: null };
-    change((s) => { s.model = form; });
-    setUi({ dialog: "model" });
-  },
-
-  modelField: (name, value) => change((s) => { s.model = { ...s.model, [name]: value, refusal: null }; }),
-
-  async saveModel(id) {
-    const { url, name, key, clearKey, thinking, toolsAsText, maxOutputTokens } = state.model;
-    change((s) => { s.model.busy = true; });
-    try {
-      await post(at(id, "model"), { url: url.trim(), name: name.trim(), key, clearKey, thinking, toolsAsText: Boolean(toolsAsText), maxOutputTokens: wholeNumber(maxOutputTokens) });
-      closeDialog();
-      change((s) => { s.model = {}; s.ui.dialog = ""; });
-      say("Model settings saved");
-    } catch (refusal) {
-      change((s) => { s.model = { ...s.model, busy: false, refusal }; });
-      document.getElementById(`model-${refusal.facts?.field}`)?.focus();
-    }
-    loadBench();
-  },
+  openModel: () => setUi({ dialog: "model" }),
 
   grip(event) {
     const grip = event.currentTarget;

@@ -31,7 +31,6 @@ export const state = {
   says: {},                     // instance/conversation → { text, requestId, files, target, busy, refusal }: the message being written
   approve: kept("approve", {}), // instance → ask before writing
   forms: kept("forms", {}),     // key → half-filled fields; those of "draft/…" outlive the page
-  model: {},                    // the dialog's own fields, never kept: one of them is a key
   now: Date.now(),
 };
 

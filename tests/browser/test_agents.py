@@ -67,7 +67,7 @@ def test_an_agent_is_made_attached_and_given_a_model(browser, bench, model):
         expect(page.get_by_text(re.compile("Answered 200 in"))).to_be_visible()
         assert violations(page) == []
         page.get_by_role("textbox", name="API key").fill("sk-typed-once")
-        page.get_by_role("button", name="Save the model").click()
+        page.get_by_role("button", name="Save the model settings").click()
         expect(page.get_by_text("One is saved.")).to_be_visible()
         expect(page.get_by_role("textbox", name="API key")).to_have_value("")
 
@@ -80,8 +80,9 @@ def test_an_agent_is_made_attached_and_given_a_model(browser, bench, model):
         page.get_by_label("Model", exact=True).and_(page.get_by_role("combobox")).select_option("custom")
         page.get_by_label("Endpoint").fill("https://models.example/v1")
         page.get_by_label("Model name").fill("own")
-        page.get_by_role("button", name="Save the model").click()
-        expect(page.get_by_role("alert")).to_contain_text("the endpoint is not on this computer")     # the default's key does not follow
+        page.get_by_role("button", name="Save the model settings").click()
+        expect(page.get_by_text("the endpoint is not on this computer")).to_be_visible()         # the default's key does not follow
+        expect(page.get_by_role("textbox", name="API key")).to_be_focused()
 
         page.get_by_role("button", name="Replace the Connection key").click()
         page.get_by_role("button", name="Replace it").click()

@@ -10,14 +10,12 @@ import { page, pane, screenOf } from "../components/screen.js";
 import { empty, known, loading, marked, mark } from "../components/states.js";
 import { e, h } from "../lib/dom.js";
 import { change, state } from "../store.js";
-import { loadBench } from "../sync.js";
 import { talkState, workerState } from "../words.js";
+import { does, modelForm } from "./model.js";
 
 const CONSOLE = "/console/";         // the gateway's own modules, as old or new as it is
 const SOURCES = [["default", "Use the default model"], ["custom", "Use a different model"]];
-const THINKING = [["standard", "provider's default"], ["enabled", "on"], ["disabled", "off"]];
 const MODES = [["local_agent", "an Agent on this computer, with a model"], ["existing_client", "a program that you have (an MCP client)"]];
-const SHOWN = ["url", "name", "thinking", "toolsAsText", "maxOutputTokens"];
 
 const stopped = (role) => ["stopped", "failed", "needs_setup"].includes(role.state);
 const isLocal = (row) => row.mode === "local_agent";
@@ -28,16 +26,6 @@ new BroadcastChannel("rulith.console").onmessage = inConsole;
 const to = (...parts) => `#/agents${parts.map((part) => `/${encodeURIComponent(part)}`).join("")}`;
 const go = (...parts) => { location.hash = to(...parts); };
 const section = (title, ...body) => h("section", { key: title, "aria-label": title }, e("h3", title), body);
-
-/** One act of a form; what a moved profile refuses takes the typed secrets with it. */
-async function does(key, job, said) {
-  const answer = await submit(key, job);
-  if (answer) put(key, null);
-  else if (form(key).refusal?.code === "profile_moved") put(key, { key: "", token: "" });
-  await loadBench();
-  if (answer && said) act.tell(said);
-  return answer;
-}
 
 // --- the Console, with the sign-in that the person made there
 
@@ -74,48 +62,28 @@ async function attach(row, key) {
 const replaceKey = async (row) => post(at(row.id, "profile/key"), { key: (await must("connection-rotate", { id: row.connectionId })).key, expectedAgentId: row.agentId, expectedConnectionId: row.connectionId });
 
 function attaching(s, row) {
-  const key = `attach/${row.id}`, taken = s.bench.instances.map((each) => each.agentId);
+  const key = `attach/${row.id}`, taken = s.bench.instances.map((each) => each.agentId), own = `given/${row.id}`;
+  const given = h("details", { key: "given" }, e("summary", "With what an owner gave you"), formOf(own, act, "Attach it with these", () => does(own, () => post(at(row.id, "profile/attach"), { ...(isLocal(row) ? { token: form(own).token ?? "" } : {}), key: form(own).key ?? "", expected: row.revision }), "Attached"),
+    [isLocal(row) && field(own, "token", "Agent token", { type: "password" }), field(own, "key", "Connection key", { type: "password" })]));
   return section("Attach it to an Agent of the gateway", known(act, "Console", console_(), ({ signedIn, person, agents = [] }) => {
-    if (!signedIn) return [e("p", "An owner says in the Console which Agent it is. Sign in there; this page goes on by itself."), toConsole("Sign in in the Console")];
-    if (person?.role !== "owner") return quiet("Only an owner of this gateway may do that.");
+    if (!signedIn) return [e("p", "An owner says in the Console which Agent it is. Sign in there; this page goes on by itself."), e("div.row", toConsole("Sign in in the Console")), given];
+    if (person?.role !== "owner") return [quiet("Only an owner of this gateway may do that."), given];
     const chosen = form(key).agent ?? "", free = agents.filter((each) => !taken.includes(each.id));
-    return formOf(key, act, "Attach it", () => does(key, () => attach(row, key), "Attached"), [
+    return [formOf(key, act, "Attach it", () => does(key, () => attach(row, key), "Attached"), [
       field(key, "agent", "Agent", { options: [["", "a new Agent"], ...free.map((each) => [each.id, each.name])] }),
       chosen === "" ? field(key, "name", "Its name", { value: row.name, maxlength: 64 })
         : isLocal(row) ? e("p", "It gets a new token: whatever works as this Agent now is let go at once.")
           : check("fresh", "Make a new token: the one that the program has stops working", form(key).fresh ?? false, (fresh) => put(key, { fresh })),
-      !isLocal(row) && quiet("A program that connects takes the Agent over: whoever was connected before is let go.")]);
+      !isLocal(row) && quiet("A program that connects takes the Agent over: whoever was connected before is let go.")]), given];
   }));
 }
 
 // --- models
 
-const fieldsFor = (key, model, own) => {
-  const note = model.keyConfigured && own ? "One is saved. Leave this empty to keep it for the same scheme, host and port." : "Needed unless the endpoint is on this computer. It is never shown again.";
-  return [field(key, "url", "Endpoint", { value: model.url, type: "url", placeholder: "https://…/v1/chat/completions or …/v1/messages" }), field(key, "name", "Model name", { value: model.name, maxlength: 256 }),
-    field(key, "key", "API key", { type: "password", maxlength: 4096, note }), model.keyConfigured && own && check("clearKey", "Remove the saved API key", form(key).clearKey ?? false, (clearKey) => put(key, { clearKey })),
-    e("details", e("summary", "Model options"), e("div.fields", field(key, "thinking", "Thinking", { value: model.thinking, options: THINKING }), field(key, "maxOutputTokens", "Output tokens", { value: model.maxOutputTokens, inputmode: "numeric" })),
-      check("toolsAsText", "Tools as text", form(key).toolsAsText ?? model.toolsAsText ?? false, (toolsAsText) => put(key, { toolsAsText })))];
-};
-
-function typed(key, model) {
-  const given = { ...Object.fromEntries(SHOWN.map((name) => [name, model[name]])), key: "", clearKey: false, ...form(key) };
-  const tokens = String(given.maxOutputTokens).trim();
-  return { url: given.url.trim(), name: given.name.trim(), key: given.key, clearKey: given.clearKey, thinking: given.thinking, toolsAsText: Boolean(given.toolsAsText), maxOutputTokens: /^\d{1,9}$/.test(tokens) ? Number(tokens) : tokens };
-}
-
-/** What the endpoint answered to a test, as it stands. */
-function tested({ status, said, problem: wrong, ms, models, isListed, wants }) {
-  return h("div", { class: "box", role: "status" }, e("p", mark(status >= 200 && status < 300 && !wrong ? { words: `Answered ${status} in ${ms} ms`, meaning: "done", mark: "done" } : { words: status ? `Answered ${status}` : "No answer", meaning: "bad", mark: "failed" })),
-    (said || wrong) && e("p", said ? `“${said}”` : wrong), wants.map((each) => quiet(`It ${each}.`)),
-    models && (models.length ? h("details", {}, h("summary", {}, `It lists ${models.length} models${isListed ? "" : ", not this one"}`), e("p.mono", models.join(", "))) : quiet("It lists no models.")));
-}
-
-function modelForm(key, model, own, paths, more = {}) {
-  const asking = typed(key, model), of = JSON.stringify(asking), { answer } = form(key);
-  const test = async () => { const done = await submit(key, () => post(paths.test, asking)); if (done) put(key, { answer: { ...done.answer, of } }); };
-  return formOf(key, act, "Save the model", () => does(key, () => post(paths.save, { ...typed(key, model), ...more }), "Model saved"), [fieldsFor(key, model, own), answer?.of === of && tested(answer)],
-    { more: button(form(key).busy ? "Asking…" : "Test it", test, { kind: "button", "aria-disabled": form(key).busy ? "true" : false }) });
+/** A model's form in a page. */
+function settings(key, model, own, paths, more) {
+  const { save, body, foot } = modelForm(key, model, own, paths, more);
+  return h("form", { key, class: "form", novalidate: true, onsubmit: save }, body, e("div.row", foot));
 }
 
 function model(s, row) {
@@ -125,7 +93,7 @@ function model(s, row) {
   return section("Model", row.model.reason && e("p", row.model.reason), choose, source === "default"
     ? [quiet(s.bench.modelDefault.configured ? `${s.bench.modelDefault.name} at ${s.bench.modelDefault.url}. ` : "No default is set. ", h("a", { href: to("default") }, "Default model")),
       own && formOf(key, act, "Use the default", follow, quiet("Its own address, name and key are removed."))]
-    : modelForm(key, own ? row.model : { ...row.model, url: "", name: "" }, own, { save: at(row.id, "model"), test: at(row.id, "model/test") }, { source, expected }),
+    : settings(key, own ? row.model : { ...row.model, url: "", name: "" }, own, { save: at(row.id, "model"), test: at(row.id, "model/test") }, { source, expected }),
   others.length > 0 && h("details", { key: "copy" }, e("summary", "Copy from another Agent"), formOf(`copy/${row.id}`, act, "Copy its model and key", () => does(`copy/${row.id}`, () => post(at(row.id, "model/copy"), { from: form(`copy/${row.id}`).from ?? others[0].id, expected }), "Model copied"),
     field(`copy/${row.id}`, "from", "Agent", { options: others.map((each) => [each.id, each.name]) }))));
 }
@@ -142,7 +110,7 @@ function one(s, row) {
       row.worker.detail && quiet(row.worker.detail), !isLocal(row) && quiet("Worker only: the program connects by itself.")),
     !row.attached && attaching(s, row), isLocal(row) && model(s, row),
     row.attached && section("Connection key", known(act, "Console", console_(), ({ signedIn }) => (signedIn ? sure(`key/${row.id}`, act, "Replace the Connection key", "The key it has stops working at once; its Worker takes the new one up. A call that it runs now, a person settles.", "Replace it", () => does(`key/${row.id}`, () => replaceKey(row), "Key replaced"))
-      : toConsole("Sign in in the Console to replace it")))),
+      : e("div.row", toConsole("Sign in in the Console to replace it"))))),
     section("Settings", formOf(key, act, "Rename", () => does(key, () => post(at(row.id, "profile/rename"), { name: form(key).name ?? row.name, expected: row.revision }), "Renamed"), field(key, "name", "Name", { value: row.name, maxlength: 64 }), { more: button("Save without secrets", save, { kind: "button" }) })),
     h("details", { key: "technical" }, e("summary", "Technical details"), pairs([["Folder", row.directory], ["Workspace", row.workspace], ["Profile", row.id], ["Agent", row.agentId && `${row.agentName} · ${row.agentId}`], ["Connection", row.connectionId], ["Logs", `${s.bench.home}/logs`], ["Worker process", row.worker.pid], ["Agent process", talk.pid]])),
     h("details", { key: "lose" }, e("summary", "Remove it from this computer"), losing(`lose/${row.id}`, act, "Remove it", row.name, `Its roles end and it leaves this page. The folder ${row.directory} stays, with its credentials; the Agent and its Cases stay at the gateway, where they can be revoked.`, async () => {
@@ -162,7 +130,7 @@ const make = (s) => page(s, act, "Make an Agent",
   section("From a saved file", h("label", { class: "field" }, "Take in a profile", h("input", { type: "file", accept: ".json,application/json", onchange: ({ target }) => target.files[0] && take(target.files[0]) })), problem("import", act)));
 
 const defaults = (s) => page(s, act, "Default model", quiet("For every Agent here that has no model of its own. Its key stays in this home and is never copied."), s.bench.modelDefault.reason && e("p", s.bench.modelDefault.reason),
-  modelForm("model/default", s.bench.modelDefault, true, { save: "/api/profiles/default-model", test: "/api/profiles/test-model" }));
+  settings("model/default", s.bench.modelDefault, true, { save: "/api/profiles/default-model", test: "/api/profiles/test-model" }));
 
 /** What an Agent is in a word: whether it may begin at all, before what it does. */
 function word(row) {
