@@ -54,13 +54,14 @@ function place(key, act) {
 /** After a draw: the panel a person went to by key gets the focus, unless another key came first. */
 function arrive(s) {
   if (awaited === "" || s.route.tab !== awaited) return;
-  const panel = document.getElementById("panel");
-  (panel?.querySelector("[data-row]") ?? panel)?.focus();
-  awaited = "";
+  const panel = document.getElementById("panel"), row = panel?.querySelector("[data-row]");
+  (row ?? panel)?.focus();
+  if (row || !panel?.querySelector(".skeleton")) awaited = "";      // what is still loading may bring a row
 }
 
 export function listen(act) {
   watch(arrive);
+  document.addEventListener("pointerdown", () => { awaited = ""; });
   document.addEventListener("keydown", (event) => {
     awaited = "";
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;

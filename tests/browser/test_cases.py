@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import time
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from rulith.disk.home import Home
 from tests.browser.axe import violations
-from tests.browser.real_bench import Watched, expect, run_calculation
+from tests.browser.real_bench import Bench, Watched, expect, run_calculation
 from tests.browser.test_parts import change_board, operation
 
 pytestmark = pytest.mark.timeout(240)
@@ -176,3 +180,50 @@ def test_an_unknown_effect_is_settled_in_place_by_the_consoles_own_rules(browser
         page.keyboard.press("g")
         page.keyboard.press("n")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+HANGS = "import os, pathlib, time\npathlib.Path('write.started').touch()\nparent = os.getppid()\nwhile os.getppid() == parent:\n    time.sleep(0.05)\n"
+
+
+def test_a_worker_that_dies_in_the_middle_of_a_write_leaves_a_question_that_is_answered_here(browser, tmp_path):
+    """Law 2: what may have happened is never sent again, and only a person settles it."""
+    home = Home(tmp_path / "home")
+    home.prepare()
+    home.gateway_settings.write_text(json.dumps({"leaseMs": 6_000, "heartbeatMs": 1_000}))
+    bench = Bench(home.path)
+    try:
+        with Watched(browser, bench) as page:
+            expect(page.get_by_role("button", name="Run the verified calculation")).to_be_enabled()
+            (workspace,) = (home.path / "workbench" / "instances").glob("*/workspace")
+            (workspace / "adapters" / "write_output.py").write_text(HANGS)
+            article = run_calculation(page, "calc-lost")
+            deadline = time.monotonic() + 60
+            while not list(workspace.rglob("write.started")):
+                assert time.monotonic() < deadline, article.inner_text()
+                time.sleep(0.05)
+            os.kill(bench.pid_of("worker"), signal.SIGKILL)
+            side(page, "Now")
+            box = page.locator(".box.needs")
+            expect(box).to_contain_text("Say whether this happened", timeout=90_000)
+            code = page.locator(".setup-code").text_content()
+            with page.expect_popup() as opening:
+                box.get_by_role("link", name="Look into it in the Console").click()
+            console = opening.value
+            console.get_by_label("Setup code").fill(code)
+            console.get_by_label("New passphrase").fill(PASSPHRASE)
+            console.get_by_role("button", name="Choose this passphrase").click()
+            here = page.locator("[data-answer]")
+            expect(here).to_contain_text("What was sent")
+            expect(here).to_contain_text("calc-lost")
+            assert violations(page) == []
+            here.get_by_label("It did not happen").check()
+            expect(here).to_contain_text("no fact is recorded")
+            here.get_by_label("What you looked at, and what you saw").fill("there is no output file")
+            here.get_by_role("button", name="Record that it did not happen").click()
+            expect(page.locator(".box.needs")).to_have_count(0)
+            side(page, "Cases")
+            page.locator(".case-row").first.click()
+            expect(page.locator(".timeline")).to_contain_text("failed")
+            assert page.locator(".line-row", has_text="write_output").count() == 1          # and it was not sent again
+    finally:
+        bench.end()

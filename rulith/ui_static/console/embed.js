@@ -40,9 +40,12 @@ export async function look() {
   }
 }
 
+/** Whether the Console still lists this unknown effect; what it no longer lists is not asked for. */
+const waits = (asked) => (state.needsPerson ?? []).some((row) => row.agentId === asked.agent && row.ordinal === asked.ordinal);
+
 async function read(host) {
   const entry = hosts.get(host);
-  if (state.signedIn && entry.asked.ordinal !== undefined) {
+  if (state.signedIn && entry.asked.ordinal !== undefined && waits(entry.asked)) {
     const answer = await call(`unknown?${new URLSearchParams(entry.asked)}`);
     if (!answer) return;
     entry.state = answer.ok ? { unknown: answer.unknown, problem: null } : { problem: answer };
@@ -54,6 +57,7 @@ function content(host, entry) {
   const { asked, work } = entry;
   const set = (changes) => { entry.work = { ...entry.work, ...changes }; draw(host); };
   const act = (route, body, words = "") => press(host, route, body, words);
+  if (asked.ordinal !== undefined && !waits(asked)) return [h("p", { role: "status" }, entry.state.unknown ? "This is settled." : "Loading the call…")];
   if (asked.ordinal !== undefined) return unknown({ agent: asked.agent, ordinal: String(asked.ordinal) }, { ...state, ...entry.state }, work, set, act, () => look()).slice(1);
   const row = state.decisions.find((each) => each.id === asked.id);
   return row?.state === "pending" ? [...decision(row, state, act).childNodes] : [h("p", { role: "status" }, `This was ${row ? row.state : "settled"}.`)];
@@ -64,7 +68,7 @@ function draw(host, force = false) {
   const entry = hosts.get(host);
   if (!state.signedIn || !entry) return;
   const row = (state.decisions ?? []).find((each) => each.id === entry.asked.id);
-  const shown = JSON.stringify([row, state.person, state.ableToDecide, entry.state, entry.work]);
+  const shown = JSON.stringify([row, waits(entry.asked), state.person, state.ableToDecide, entry.state, entry.work]);
   if (!force && shown === entry.drawn) return;
   entry.drawn = shown;
   const typed = new Map([...host.querySelectorAll("textarea")].map((field) => [field.id, field.value]));

@@ -61,11 +61,12 @@ const plainly = (text) => text.replace(/([\w-]+\.)+(?=\w+\()/g, "");
 function leaf(row, detail) {
   const gap = typeof row.gap === "string" ? { text: row.gap } : row.gap;
   const isOpen = !row.met && detail.case.status !== "closed";
+  const wanted = detail.case.caseType === "exploration" ? gap?.missing?.[0] ?? row.goal : `acceptance_met(node=${JSON.stringify(row.node)})`;
   return h("li", { key: row.node, "data-met": String(Boolean(row.met)) },
     goalLine(row.goal, row.met ? marked(`met · ${row.tier ?? "no tier told"}`, "done", "done") : marked("open", "running", "open")),
     !row.met && gap && h("p", { class: "gap-text quiet", title: gap.text }, plainly(gap.text.replace(`${row.goal}: `, ""))),
     isOpen && gap && closers(gap, detail),
-    isOpen && button("Why not?", () => ask(detail.case.caseId, `acceptance_met(node=${JSON.stringify(row.node)})`), { kind: "inline", "aria-label": `Why not: ${row.goal}` }));
+    isOpen && button("Why not?", () => ask(detail.case.caseId, wanted), { kind: "inline", "aria-label": `Why not: ${row.goal}` }));
 }
 
 function goals(detail) {
