@@ -52,6 +52,15 @@ def test_only_who_is_asked_answers_and_a_name_brings_in(council):
     assert council.does(ann, "get_thread", thread_id=everyone)["asked"] == ["you", "bob", "eve"]
 
 
+def test_a_name_of_several_words_is_called_as_it_is_written(council):
+    """Names need not be words; whoever could not be called could not be brought in."""
+    ann, gpt, code, reviewer = (council.agent(name) for name in ("ann", "GPT-5.1", "code", "Code Reviewer"))
+    for body, called in (("@gpt-5.1, and @code.", ["GPT-5.1", "code"]), ("ask @code reviewer!", ["Code Reviewer"]), ("@code reviewers", ["code"]), ("@gpt-5", []), ("x@gpt-5.1", []),
+                         ("@CODE REVIEWER @code", ["code", "Code Reviewer"])):
+        thread = council.opens(ann, body=body)
+        assert council.does(ann, "get_thread", thread_id=thread)["asked"] == called, body
+
+
 #  the act that is refused                                                     its code             its kind    a word of it
 @pytest.mark.parametrize("change, code, kind, word", [
     (lambda c, t: c.act("update_room", id=c.room, paused=True), "council_paused", FORBIDDEN, "general"),

@@ -125,7 +125,7 @@ class Mentions(Family):
         if "@everyone" in text.casefold():
             return bool(asked)
         for agent_id in asked:
-            assert f"@{self.MEMBERS[agent_id].casefold()}" in text.casefold() and self.MEMBERS[agent_id].casefold() in named(text)
+            assert f"@{self.MEMBERS[agent_id].casefold()}" in text.casefold() and self.MEMBERS[agent_id].casefold() in named(text, [name.casefold() for name in self.MEMBERS.values()])
         return bool(asked)
 
 

@@ -34,12 +34,18 @@ export function threadState(row) {
   return { words, meaning, mark };
 }
 
+/** What finds calls of these names: those that are no words up to their end, the longest first. */
+function calls(names) {
+  const odd = names.filter((name) => !/^[\p{L}\p{N}_-]+$/u.test(name)).sort((one, other) => other.length - one.length).map((name) => name.replace(/[^\p{L}\p{N}\s]/gu, (letter) => `\\u{${letter.codePointAt(0).toString(16)}}`));
+  return odd.length > 0 ? new RegExp(`(?<![\\p{L}\\p{N}])(@(?:${odd.join("|")})(?![\\p{L}\\p{N}_-])|@[\\p{L}\\p{N}_-]+)`, "iu") : undefined;
+}
+
 /** A text marked up; of `@words` only those that name a member stand out. */
 export function prose(text, names) {
   const key = `${names}\0${text}`;
   if (!texts.has(key)) {
     if (texts.size >= TEXTS_MAX) texts.clear();
-    texts.set(key, e("div.said", markdown(text, { links: true, names: new Set(["everyone", ...names.map((name) => name.toLowerCase())]) })));
+    texts.set(key, e("div.said", markdown(text, { links: true, called: calls(names), names: new Set(["everyone", ...names.map((name) => name.toLowerCase())]) })));
   }
   return texts.get(key);
 }

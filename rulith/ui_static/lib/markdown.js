@@ -21,14 +21,14 @@ function linked(text, words, address) {
     !words.includes(place) && h("span", { class: "quiet" }, ` (${place})`)];
 }
 
-const named = (text, names) => (names.size === 0 ? text : text.split(NAME).map((part, index) => (
+const named = (text, { names, called = NAME }) => (names.size === 0 ? text : text.split(called).map((part, index) => (
   index % 2 === 1 && names.has(part.slice(1).toLowerCase()) ? h("span", { class: "name" }, part) : part)));
 
 const inline = (text, how) => text.split(INLINE).map((part, index) => {
-  if (index % 2 === 0) return named(part, how.names);
+  if (index % 2 === 0) return named(part, how);
   if (part.startsWith("`")) return h("code", {}, part.slice(1, -1));
-  if (part.startsWith("**")) return h("strong", {}, named(part.slice(2, -2), how.names));
-  if (part.startsWith("*")) return h("em", {}, named(part.slice(1, -1), how.names));
+  if (part.startsWith("**")) return h("strong", {}, named(part.slice(2, -2), how));
+  if (part.startsWith("*")) return h("em", {}, named(part.slice(1, -1), how));
   if (!how.links) return part;
   const [, words, address] = /^\[([^\]]+)\]\((.+)\)$/.exec(part) ?? [];
   return linked(part, words ?? part, address ?? part);
@@ -48,6 +48,7 @@ function taken(rows, at, holds) {
  *
  * links   whether addresses open
  * names   folded names that stand out where `@name` calls them
+ * called  what finds such calls, where a name is more than a word
  */
 export function markdown(text, how = PLAIN) {
   const rows = text.replaceAll("\r\n", "\n").split("\n");
