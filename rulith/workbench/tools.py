@@ -26,6 +26,7 @@ from rulith.wire.manifest import BUILTINS, FORMAT, WORKSPACE_MODES, Tool
 from rulith.workbench.bench import Workbench
 from rulith.workbench.instances import Instance
 
+OFFERED = ""                     # no Tool's id
 COMPARED = ("kind", "sourceTypes", "params", "returns")
 
 
@@ -111,8 +112,10 @@ def rows_of(desk: Desk, locks: Mapping[str, Mapping] | None) -> tuple[list[dict]
     owners = {tool: name for name, service in services.items() for tool in service["tools"]}  # type: ignore[attr-defined]
     shown = {**{tool.id: tool for tool in BUILTINS.values()}, **tools}
     rows = [_row(tool, tool.id in tools, declared.get(tool.id), owners.get(tool.id), None if locks is None else locks.get(tool.id, {})) for tool in shown.values()]
-    for tool_id in sorted(set(locks or ()) - set(shown)):
-        rows.append({"id": tool_id, "origin": "gone", "configured": False, "kind": locks[tool_id]["descriptor"].get("kind"), "locked": True, "changes": []})  # type: ignore[index]
+    for row in rows:
+        row["offered"] = None if locks is None else locks[OFFERED].get(row["id"]) == row["digest"]
+    for tool_id in sorted(set(locks or ()) - set(shown) - {OFFERED}):
+        rows.append({"id": tool_id, "origin": "gone", "configured": False, "kind": locks[tool_id]["descriptor"].get("kind"), "locked": True, "offered": False, "changes": []})  # type: ignore[index]
     return rows, problem
 
 
@@ -150,15 +153,15 @@ def changes(lock: Mapping, now: Mapping[str, object]) -> list[dict]:
 
 
 async def locks_of(bench: Workbench, instance: Instance) -> dict[str, Mapping] | None:
-    """The locks of this profile's Connection, by Tool; None while nobody can say."""
+    """The locks of this profile's Connection, by Tool, and under OFFERED the digest of each Tool that its Worker offers now; None while nobody can say."""
     try:
         answer = await bench.link.get("tools", {"agent": instance.profile.agent_id})
     except Refused:
         return None
     for row in answer.get("connections", ()):
         if row.get("id") == instance.profile.connection_id:
-            return {each["id"]: each for each in row["locked"]}
-    return {}
+            return {OFFERED: {each["id"]: each["digest"] for each in row["offered"]}, **{each["id"]: each for each in row["locked"]}}
+    return {OFFERED: {}}
 
 
 # -- changing it -------------------------------------------------------------------------

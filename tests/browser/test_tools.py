@@ -153,8 +153,7 @@ def test_a_folder_is_looked_at_its_tools_chosen_authorized_and_read_through_the_
             page.wait_for_timeout(100)
         url, tools = authorize(bench, profile)
         page.evaluate("dispatchEvent(new Event('focus'))")
-        expect(row).to_contain_text("locked")
-        expect(row).not_to_contain_text("not locked")
+        expect(row).to_contain_text("locked, offered")
     host = Host(url, json.loads((profile / "agent.secrets.json").read_text())["RULITH_TOKEN"])
     assert host.call("OpenCase", {"caseType": "use_files", "businessKey": {"about": "how many"}})["accepted"]
     for path, told in ((shelf / "note.txt", "seven units"), (profile / "local.json", "outside allowed directories")):

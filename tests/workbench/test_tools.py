@@ -66,13 +66,14 @@ def test_what_changed_since_the_lock_is_told_member_by_member(stage):
 
     async def script(stage):
         silent = await state(stage)
-        stage.gateway.answers["tools"] = (200, {"connections": [{"id": CONNECTION, "offered": [], "locked": locks}]})
+        stage.gateway.answers["tools"] = (200, {"connections": [{"id": CONNECTION, "offered": [{"id": "acme.same@1", "digest": tools["acme.same@1"].digest}, {"id": TOOL, "digest": "0" * 64}], "locked": locks}]})
         return silent, await state(stage)
     silent, answer = play(stage, script)
     assert row(answer, TOOL)["locked"] is True
     assert row(answer, TOOL)["changes"] == [{"member": "params", "locked": {}, "now": {"sku": "string"}}]
     assert row(answer, "acme.same@1")["changes"] == [] and row(answer, "rulith.workspace.hash@1")["locked"] is False
     assert row(answer, "acme.away@1")["origin"] == "gone"
+    assert [row(answer, tool)["offered"] for tool in ("acme.same@1", TOOL, "rulith.workspace.hash@1", "acme.away@1")] == [True, False, False, False]
     assert silent["locksKnown"] is True and row(silent, TOOL)["locked"] is False        # that gateway knows no Connection
     assert ("agent", AGENT) in stage.gateway.asked[-1].query.items()
 

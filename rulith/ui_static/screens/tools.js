@@ -37,7 +37,8 @@ async function act_(key, path, body) {
 function lock(row) {
   if (!row.configured) return marked(row.origin === "gone" ? "locked, not here" : "off", "quiet", "offline");
   if (row.changes.length) return marked("changed since locked", "waiting", "waiting");
-  return row.locked ? marked("locked", "done", "done") : marked(row.locked === null ? "lock not known" : "not locked", "quiet", "open");
+  if (row.locked) return row.offered ? marked("locked, offered", "done", "done") : marked("locked, not offered", "waiting", "waiting");
+  return marked(row.locked === null ? "lock not known" : "not locked", "quiet", "open");
 }
 
 const toolRow = (row) => h("li", { key: row.id }, h("a", { class: "case-row", "data-row": true, href: to("tool", row.id) }, e("span.case-key", row.entry ?? row.id), e("span.quiet", row.kind), lock(row)));
