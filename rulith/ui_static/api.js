@@ -66,8 +66,8 @@ export const get = async (path) => (await ask("GET", path)).json();
 /** `keepalive`: it is sent though the page is being left. */
 export const post = async (path, body, keepalive) => (await ask("POST", path, body, undefined, keepalive)).json();
 
-/** The feed from `after` on, as a byte stream. */
-export const openFeed = async (after, signal) => (await ask("GET", `/events?after=${after}`, undefined, signal)).body;
+/** The feed from `after` on, as a byte stream; with `wait`, one that ends with the next rows or after so many seconds. */
+export const openFeed = async (after, signal, wait) => (await ask("GET", `/events?after=${after}${wait === undefined ? "" : `&wait=${wait}`}`, undefined, signal)).body;
 
 /** A path under one instance, its query encoded. */
 export function at(instance, path, query = {}) {

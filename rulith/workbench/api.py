@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
-from rulith.base.limits import COUNCIL_BODY_BYTES_MAX, DOCUMENT_BODY_BYTES_MAX, LOCAL_API_BODY_BYTES_MAX, MATERIAL_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
+from rulith.base.limits import COUNCIL_BODY_BYTES_MAX, DOCUMENT_BODY_BYTES_MAX, FEED_SIGN_OF_LIFE_S, LOCAL_API_BODY_BYTES_MAX, MATERIAL_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
 from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.workbench import calculation, jobs, materials, talk_api
 from rulith.workbench.authoring import BODY as AUTHORING_BODY
@@ -165,10 +165,11 @@ class Api:
         return shell
 
     def _events(self, request: Request) -> StreamResponse:
-        after = request.query.get("after", "0")
+        after, wait = request.query.get("after", "0"), request.query.get("wait")
         seen = int(after) if after.isascii() and after.isdigit() and len(after) < 16 else 0
+        wait_s = None if wait is None else min(int(wait), FEED_SIGN_OF_LIFE_S) if wait.isascii() and wait.isdigit() and len(wait) < 4 else 0
         headers = [("content-type", "text/event-stream"), ("x-accel-buffering", "no"), *NO_STORE]
-        return StreamResponse(200, headers, self.bench.feed.stream(seen))
+        return StreamResponse(200, headers, self.bench.feed.stream(seen, wait_s))
 
     # reading
 

@@ -60,10 +60,11 @@ class Feed:
         oldest = self._rows[0]["sequence"] if self._rows else self.sequence + 1
         return after > self.sequence or after + 1 < oldest
 
-    async def stream(self, after: int) -> AsyncIterator[bytes]:
+    async def stream(self, after: int, wait_s: float | None = None) -> AsyncIterator[bytes]:
         """Rows later than `after` as server-sent events, then each new one as it comes, without end.
 
         The first event is `hello`: which run answers, from which row on, and whether any were missed.
+        With `wait_s` it ends after the next rows, or when none came for so long.
         """
         gap = self.has_gap(after)
         seen = self.sequence if gap else after
@@ -74,12 +75,16 @@ class Feed:
             if rows:
                 seen = rows[-1]["sequence"]
                 yield b"".join(_event(row, row["sequence"]) for row in rows)
+                if wait_s is not None:
+                    return
                 continue
-            if self.closed:
+            if self.closed or wait_s == 0:
                 return
             try:
-                await within(FEED_SIGN_OF_LIFE_S, more.wait())
+                await within(FEED_SIGN_OF_LIFE_S if wait_s is None else wait_s, more.wait())
             except asyncio.TimeoutError:
+                if wait_s is not None:
+                    return
                 yield b":\n\n"
 
 

@@ -95,3 +95,20 @@ def test_text_that_holds_line_ends_stays_one_event():
     feed.put("log", line="one\r\ntwo\n\ndata: three")
     rows = asyncio.run(first(feed, 0, 2))
     assert rows[1]["line"] == "one\r\ntwo\n\ndata: three"
+
+
+def test_a_reader_that_asks_to_be_let_go_gets_the_rows_there_are_and_the_end():
+    """Duty: the stream's fallback where streams are cut: the same events in an answer that ends."""
+    async def scene(feed, after, wait_s):
+        return [row async for chunk in feed.stream(after, wait_s) for row in parsed(chunk)]
+
+    async def late():
+        feed = filled(1)
+        reading = asyncio.ensure_future(scene(feed, 1, 30))
+        await asyncio.sleep(0)
+        feed.put("late")
+        return await asyncio.wait_for(reading, 30)
+    assert [row["type"] for row in asyncio.run(scene(filled(2), 1, 10))] == ["hello", "tick"]
+    assert [row["type"] for row in asyncio.run(scene(filled(2), 2, 0))] == ["hello"]
+    assert [row["type"] for row in asyncio.run(scene(filled(2), 2, 0.01))] == ["hello"]
+    assert [row["type"] for row in asyncio.run(late())] == ["hello", "late"]
