@@ -10,8 +10,9 @@ Source  the design's rules on the device grant (§5) and on replay (D7).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from itertools import islice
+from typing import TypeVar
 
 from rulith.base.errors import Refused
 from rulith.base.limits import CASE_PAGE_ROWS_MAX, FACT_PAGE_ROWS_MAX, MOMENT_FACTS_MAX, MOMENT_ROWS_MAX, MOMENTS_LISTED_MAX
@@ -27,6 +28,7 @@ SCANNED_AT_ONCE = 4_000          # atoms or Cases looked at before the loop may 
 FOLDED_AT_ONCE = 100             # rows
 NEAR_ROWS = 100                  # rows of other work between two of a Case that are read rather than skipped
 CLOSE = "close_case"
+T = TypeVar("T")
 TOLD = ("action", "ordinal", "disposition", "hold", "outcome")     # of a command, beside its kind
 
 
@@ -48,7 +50,7 @@ class CaseReads:
         start, limit = _whole(query, "from", 0), min(_whole(query, "limit", 50) or 50, CASE_PAGE_ROWS_MAX)
         every = list(held.cases.values())
         found: list[Case] = []
-        async for case in _gently(reversed(every)):
+        async for case in _gently(reversed(every), lambda: None):
             if not text or text in _words(held, case):
                 found.append(case)
         rows = [{"agentId": state.agent_id, **case_about(case), **case_title(held, case), "receipt": case.case_id in state.receipts} for case in found[start:start + limit]]
@@ -73,7 +75,7 @@ class CaseReads:
             rows = found[start:start + limit]
         else:
             held, every = state.board.state, list(state.board.state.shown)
-            found = [atom async for atom in _gently(reversed(every)) if (not text or text in _said(atom.text(), _by(held, atom))) and (not tier or held.ground(atom).tier == tier)]
+            found = [atom async for atom in _gently(reversed(every), lambda: state.board) if (not text or text in _said(atom.text(), _by(held, atom))) and (not tier or held.ground(atom).tier == tier)]
             now = state.board.state            # whatever went meanwhile is told as it last stood
             page, known = found[start:start + limit], {}
             rows = [{**row, "own": _rests_on(now, atom, case.case_id, known)} for atom, row in ((atom, _node(now, atom)) for atom in page) if row is not None]
@@ -258,12 +260,13 @@ def _words(state: BoardState, case: Case) -> str:
     return " ".join([*map(str, (case.business_key or {}).values()), case.type, *about, case.status, case.disposition or "", case.case_id]).casefold()
 
 
-async def _gently(every):
-    """The same one by one, with the loop free now and then."""
+async def _gently(every: Iterable[T], look: Callable[[], object]) -> AsyncIterator[T]:
+    """The same one by one, with the loop free now and then; after each pause `look` says whether one may go on."""
     for count, each in enumerate(every, 1):
         yield each
         if count % SCANNED_AT_ONCE == 0:
             await asyncio.sleep(0)
+            look()
 
 
 def _whole(query: Mapping[str, str], name: str, default: int) -> int:

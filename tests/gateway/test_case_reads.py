@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from urllib.parse import urlencode
 
+import pytest
+
+from rulith.base.errors import Refused
+from rulith.gateway.case_reads import CaseReads
 from tests.gateway.test_old_cases import whole
 
 P = "rulith.verified_calculation."
@@ -65,6 +70,32 @@ def test_facts_come_by_page_by_text_and_by_tier_with_who_stands_behind_them(play
         await host.call("CloseCase", {"root": (await ask(world, "case", case=case))["case"]["root"]})
         closed = await ask(world, "facts", case=case, tier="attested")
         assert closed["found"] and {row["tier"] for row in closed["rows"]} == {"attested"}
+
+    play(story)
+
+
+def test_a_long_search_gives_way_and_stops_where_the_board_is_at_work(play, monkeypatch):
+    """Nobody looks at a Board half done: not at the beginning of a search, and not in its middle."""
+    monkeypatch.setattr("rulith.gateway.case_reads.SCANNED_AT_ONCE", 2)
+
+    async def story(world):
+        host, _ = await set_up(world)
+        case = await world.open_case(host)
+        notes = [{"op": "assert_fact", "predicate": "note", "args": {"n": number}} for number in range(9)]
+        assert (await host.call("ApplyBatch", {"operations": notes}))["accepted"]
+        state = world.gateway.authority.agents[world.profile.agent_id]
+        found = await ask(world, "facts", case=case["caseId"], text="note")
+        assert found["found"] == 9
+        reads = CaseReads(world.gateway.authority, lambda query: (world.profile.agent_id, state))
+        search = asyncio.ensure_future(reads.facts({"case": case["caseId"], "text": "note"}))
+        await asyncio.sleep(0)                                  # it has begun, and has paused once
+        state.busy = asyncio.get_running_loop().create_future()
+        try:
+            with pytest.raises(Refused) as refused:
+                await search
+            assert refused.value.code == "board_at_work"
+        finally:
+            state.busy = None
 
     play(story)
 
