@@ -263,3 +263,8 @@ DRAFT_ROUNDS_DEFAULT, DRAFT_ROUNDS_MAX = 6, 12
 DRAFT_CHECK_S = 150.0
 DRAFT_JOB_S = 3_600.0
 DRAFT_JOBS_MAX = 64                      # kept of one Agent
+
+# The page's settings
+LOG_TAIL_BYTES = 65_536
+LOG_NAMES_MAX = 200
+DOCTOR_S, BACKUP_VERB_S = 660.0, 3_660.0      # a little over what the verbs wait themselves

@@ -15,6 +15,7 @@ from pathlib import Path
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.disk.atomic import make_folder, write_json
+from rulith.disk.home_settings import SETTINGS_FILE, budget_env
 from rulith.disk.locks import REGISTRY_WAIT_S, take_lock
 from rulith.disk.profiles import Profile, agent_secrets, role_env
 from rulith.disk.vault import Vault
@@ -82,10 +83,10 @@ def model_of(profile: Profile) -> dict[str, str]:
 
 
 def agent_env(profile: Profile) -> dict[str, str]:
-    """The Agent's settings with the model in effect, and no key."""
+    """The Agent's settings with the model in effect and the home's budget where it has none, and no key."""
     others = {name: value for name, value in role_env(profile, "agent").items() if name not in SETTINGS.values()}
-    model = model_of(profile)
-    return {**others, **{setting: model[member] for member, setting in SETTINGS.items() if model.get(member)}}
+    model, shared = model_of(profile), budget_env(profile.defaults_file.with_name(SETTINGS_FILE)) if profile.defaults_file else {}
+    return {**shared, **others, **{setting: model[member] for member, setting in SETTINGS.items() if model.get(member)}}
 
 
 def agent_credentials(profile: Profile) -> dict[str, str]:

@@ -11,6 +11,7 @@ import { side } from "./components/side.js";
 import { loading } from "./components/states.js";
 import { listen } from "./keys.js";
 import { h, patch } from "./lib/dom.js";
+import { look } from "./notices.js";
 import { read } from "./route.js";
 import { screen, screens } from "./screens.js";
 import { change, instanceOf, state, watch } from "./store.js";
@@ -64,6 +65,7 @@ function draw(s) {
   document.title = [waiting > 0 ? `(${waiting})` : "", instance ? `${instance.name} · Rulith` : "Rulith"].filter(Boolean).join(" ");
   if (s.ui.theme === "auto") document.documentElement.removeAttribute("data-theme");
   else document.documentElement.dataset.theme = s.ui.theme;
+  document.documentElement.toggleAttribute("data-still", s.ui.still);
   document.documentElement.style.setProperty("--side", `${s.ui.sideWidth}px`);
   for (const each of screens()) each.before?.(s);
   patch(document.getElementById("page"), layout(s, instance));
@@ -75,6 +77,7 @@ function draw(s) {
   need();
   settle();
   for (const each of screens()) each.drawn?.(s);
+  look(s);
 }
 
 function follow() {

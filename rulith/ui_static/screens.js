@@ -12,6 +12,7 @@ import { change } from "./store.js";
 const LOAD = {
   council: () => import("./council/council.js"),
   agents: () => import("./screens/agents.js"),
+  settings: () => import("./screens/settings.js"),
   tools: () => import("./screens/tools.js"),
   authoring: () => import("./screens/authoring.js"),
   moments: () => import("./screens/moments.js"),

@@ -24,7 +24,7 @@ export const state = {
   feed: { live: false, heardAt: 0, sequence: 0, serverId: "" },
   route: { instance: "", tab: "now", case: "", fact: "", talk: "", screen: "", at: [], query: {} },
   ui: {
-    side: kept("side", true), sideWidth: kept("sideWidth", 400), theme: kept("theme", "auto"),
+    side: kept("side", true), sideWidth: kept("sideWidth", 400), theme: kept("theme", "auto"), still: kept("still", false),
     sheet: "", dialog: "", filter: "", tier: "", find: "", signedIn: false, more: {}, folded: {}, said: "", openRuns: {},
   },
   drafts: kept("drafts", {}),   // instance → { job_id, … }

@@ -32,11 +32,14 @@ from rulith.workbench.pages import PROTECT, Pages, locked_page
 from rulith.workbench.profiles import PREFIX as PROFILES
 from rulith.workbench.profiles import STATUS as PROFILES_STATUS
 from rulith.workbench.profiles import Profiles
+from rulith.workbench.settings import PREFIX as SETTINGS
+from rulith.workbench.settings import STATUS as SETTINGS_STATUS
+from rulith.workbench.settings import Settings
 from rulith.workbench.supervision import Is
 from rulith.workbench.tools_api import STATUS as TOOLS_STATUS
 from rulith.workbench.tools_api import ToolRoutes
 
-STATUS = {**TOOLS_STATUS, **PROFILES_STATUS, **AUTHORING_STATUS, "token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
+STATUS = {**TOOLS_STATUS, **PROFILES_STATUS, **SETTINGS_STATUS, **AUTHORING_STATUS, "token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
           "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
           "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409,
           "agent_not_ready": 409, "agent_started": 409, "material_custodian_offline": 503, "material_submission_mismatch": 409,
@@ -70,6 +73,7 @@ class Api:
         self.tools = tools = ToolRoutes(bench)
         self.profiles = Profiles(bench)
         self.authoring = Authoring(bench)
+        self.settings = Settings(bench)
         self._gets |= {**tools.gets, **self.profiles.gets, **self.authoring.gets}
         self._posts: dict[str, Route] = {**tools.posts, **self.profiles.posts, **self.authoring.posts, "demo": self._run, "demo/input": self._input, "demo/stop": self._stop_run,
                                          "worker": self._worker_operation, "agent": self._agent_operation,
@@ -141,6 +145,8 @@ class Api:
             return _ok(self._council_operation(request))
         elif path.startswith(PROFILES):
             return _ok(await self.profiles.answer(request))
+        elif path == SETTINGS or path.startswith(f"{SETTINGS}/"):
+            return _ok(await self.settings.answer(request))
         elif path == "/api/state" and method == "GET":
             return _ok(self.bench.snapshot())
         elif path == "/events" and method == "GET":

@@ -7,7 +7,7 @@ them and fails on a code that two rooms give different words. Rows are
 
 from importlib import import_module
 
-ROOMS = ("common", "wire", "board", "space", "space_calls", "board_server", "gateway", "worker", "worker_tools", "agent", "host", "profiles", "disk", "net", "materials", "council", "council_files", "watch", "bridge", "talk", "authoring")
+ROOMS = ("common", "wire", "board", "space", "space_calls", "board_server", "gateway", "worker", "worker_tools", "agent", "host", "profiles", "settings", "disk", "net", "materials", "council", "council_files", "watch", "bridge", "talk", "authoring")
 
 CODES: dict[str, tuple[str, str]] = {}
 for _room in ROOMS:

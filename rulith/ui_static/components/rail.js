@@ -53,6 +53,7 @@ export const rail = (s, instance, act) =>
       h("p", { class: "quiet", title: s.bench?.home }, "This computer · signed in"),
       h("div", { class: "rail-tools" },
         button("Model settings", () => act.openModel(instance?.id), { mark: "gear", disabled: !instance }),
+        h("a", { class: "plain", href: "#/settings", onclick: () => act.sheet("") }, icon("gear"), "Settings"),
         h("a", { class: "plain", href: "/console/", target: "_blank", rel: "noopener" }, icon("away"), "Console"),
         h("label", { class: "theme" }, h("span", {}, "Theme"),
           h("select", { value: s.ui.theme, onchange: (event) => act.theme(event.target.value) },

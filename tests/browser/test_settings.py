@@ -1,0 +1,96 @@
+"""The settings screen in a real browser: limits, the check, a log, a backup, the look; by keyboard, on a phone, enlarged."""
+
+from __future__ import annotations
+
+import re
+
+from tests.browser.axe import violations
+from tests.browser.real_bench import WAIT_MS, Watched, expect
+
+NO_NOTICES = "Object.defineProperty(Notification, 'permission', {value: 'default'}); Notification.requestPermission = async () => { window.asked = (window.asked ?? 0) + 1; return 'denied'; }; 0"
+
+
+def part(page, name):
+    page.get_by_role("main").get_by_role("link", name=name, exact=True).click()
+    expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+
+
+def test_a_person_sets_limits_looks_at_the_home_and_copies_its_ledger(browser, bench):
+    watched = Watched(browser, bench, quiet=False)
+    with watched as page:
+        expect(page.get_by_role("button", name="Run the verified calculation")).to_be_enabled(timeout=WAIT_MS)
+        page.get_by_role("link", name="Settings", exact=True).click()
+        expect(page.get_by_label("Gateway", exact=True).get_by_text("online")).to_be_visible()
+        assert violations(page) == []
+
+        part(page, "Budgets")
+        every = page.get_by_label("Every Agent without limits of its own")
+        every.get_by_label("Tokens").fill("many")
+        every.get_by_role("button", name="Save the limits").click()
+        expect(every.get_by_role("alert")).to_contain_text("must be a whole number")
+        every.get_by_label("Tokens").fill("200000")
+        every.get_by_role("button", name="Save the limits").click()
+        expect(every.get_by_role("alert")).to_have_count(0)
+        assert "tokens=200000" in (bench.home / "workbench" / "settings.json").read_text()
+        expect(page.get_by_label("Assistant", exact=True).get_by_label("Tokens")).to_have_attribute("placeholder", "200000")
+        assert violations(page) == []
+
+        part(page, "Check")
+        page.get_by_role("button", name="Look now").click()
+        expect(page.get_by_text("Nothing is wrong.")).to_be_visible(timeout=WAIT_MS)
+        expect(page.get_by_text("every hash computed again")).to_be_visible()
+        assert violations(page) == []
+
+        part(page, "Logs")
+        page.get_by_role("link", name=re.compile("^Gateway")).click()
+        expect(page.get_by_role("heading", name="gateway.log")).to_be_visible()
+        assert violations(page) == []
+
+        part(page, "Backup and files")
+        page.get_by_label("File name").fill("mine.db")
+        page.get_by_role("button", name="Make a backup").click()
+        expect(page.get_by_text(re.compile("sha256:[0-9a-f]{64}"))).to_be_visible()
+        assert (bench.home / "backups" / "mine.db").stat().st_size > 0
+        page.get_by_role("button", name="Make a backup").click()
+        expect(page.get_by_role("alert")).to_contain_text("something stands there already")
+        assert violations(page) == []
+
+        part(page, "Account and gateway")
+        pid = bench.pid_of("gateway")
+        page.get_by_role("button", name="Restart the gateway").click()
+        page.get_by_role("button", name="Restart it").click()
+        bench.wait_for_another("gateway", pid)
+        expect(page.get_by_label("Gateway", exact=True).get_by_text("online")).to_be_visible(timeout=60_000)
+    assert all("400" in each or "502" in each for each in watched.complaints) and len(watched.complaints) == 2      # the browser's own word on what was refused
+
+
+def test_settings_by_keyboard_on_a_dark_phone_and_enlarged(browser, bench):
+    with Watched(browser, bench, width=360, height=740, color_scheme="dark") as page:
+        page.evaluate(NO_NOTICES)
+        page.evaluate("location.hash = '#/settings'")
+        link = page.get_by_role("link", name="Look and notifications")
+        link.focus()
+        page.keyboard.press("Enter")
+        still = page.get_by_label("Move nothing")
+        still.focus()
+        page.keyboard.press("Space")
+        expect(page.locator("html[data-still]")).to_have_count(1)
+        notify = page.get_by_label("Tell me while I look elsewhere")
+        assert page.evaluate("window.asked") is None
+        notify.focus()
+        page.keyboard.press("Space")
+        expect(page.get_by_text("The browser does not allow notifications").last).to_be_attached()
+        expect(notify).not_to_be_checked()
+        assert page.evaluate("window.asked") == 1
+        assert violations(page) == []
+        for name in ("gateway", "models", "budgets", "look", "check", "logs", "backup"):
+            page.evaluate(f"location.hash = '#/settings/{name}'")
+            expect(page.get_by_role("link", name="Back to the list")).to_be_visible()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("link", name="Budgets")).to_be_visible()
+        page.set_viewport_size({"width": 720, "height": 450})        # a page of 1440 by 900 at 200 %
+        page.evaluate("location.hash = '#/settings/budgets'")
+        expect(page.get_by_label("Every Agent without limits of its own")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 720
+        assert violations(page) == []
