@@ -71,19 +71,19 @@ class SourceDocument:
             return f"its quote is not the exact words of the document, {QUOTE_LETTERS_MIN} letters or more"
         if line is not None and (type(line) is not int or not 1 <= line <= len(self._starts)):
             return f"its line is none of 1 to {len(self._starts)}"
-        found, start = [], self.text.find(quote)
-        while start >= 0 and len(found) <= len(self._starts):
-            if line in (None, self.line_of(start)):
-                found.append(start)
-                if line is not None or len(found) > 1:
-                    break
-            start = self.text.find(quote, start + 1)
-        if len(found) == 1:
-            return {"start": found[0], "end": found[0] + len(quote), "line": self.line_of(found[0])}
-        if found:
-            return "these words stand in several places; say which line"
         first = self.text.find(quote)
-        return "these words are not in the document" if first < 0 else f"these words begin on line {self.line_of(first)}, not on line {line}"
+        if first < 0:
+            return "these words are not in the document"
+        if line is None:
+            start = first
+            if self.text.find(quote, first + 1) >= 0:
+                return "these words stand in several places; say which line"
+        else:                                # it begins on that line, wherever it ends: nothing beyond is looked through
+            ends = self._starts[line] if line < len(self._starts) else len(self.text)
+            start = self.text.find(quote, self._starts[line - 1], ends - 1 + len(quote))
+            if start < 0:
+                return f"these words begin on line {self.line_of(first)}, not on line {line}"
+        return {"start": start, "end": start + len(quote), "line": self.line_of(start)}
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,7 @@ rulith capability from-document FILE [--profile NAME] [--rounds N] [--home DIR] 
             document, checks each draft, and prints the file once it is sound: it compiles, its
             examples hold, its citations stand in the document, no question is open
 
+  --profile NAME   whose model; needed where the home has several
   --rounds N   how often the model may correct its draft, 1 to 12; 6 unless you say otherwise
   --home DIR   whose gateway diff and install talk to; started for the run where none is live
   --json       one result object on stdout (not with install)

@@ -89,7 +89,8 @@ class Authoring:
     async def _review(self, request: Request, instance: Instance) -> dict:
         folder = folder_of(instance.profile, request.query.get("id"))
         found = await asyncio.to_thread(_reviewed, folder, request.query.get("result"))
-        return {**self._row(instance, folder), **found, **await asyncio.to_thread(_saved, folder)}
+        newer = await asyncio.to_thread(_has_newer, instance.profile, folder)
+        return {**self._row(instance, folder), **found, **await asyncio.to_thread(_saved, folder), "documentChanged": newer}
 
     # writing
 
@@ -152,6 +153,9 @@ class Authoring:
 
     def _heard(self, instance: Instance, job: Job, event: Event) -> None:
         kind = event.get("type")
+        if instance.id not in self.bench.instances and job.child is not None and not job.is_stopped:
+            job.is_stopped = True            # its profile was removed meanwhile
+            self.bench.spawn_task(_ended(job.child), f"stop {job.folder.id}")
         if kind == "authoring-round" and type(event.get("round")) is int:
             job.round = event["round"]  # type: ignore[assignment]
         elif kind == "end":
@@ -265,6 +269,19 @@ def _lacking(draft: Mapping, report: Mapping) -> str:
         return "it does not compile"
     examples, citations = report["examples"], report["citations"]
     return f"{examples['passed']} of {examples['total']} examples hold, {citations['verified']} of {citations['total']} citations are found"
+
+
+def _has_newer(profile: Profile, folder: DraftFolder) -> bool:
+    """Whether another text under the same name was brought later: this draft speaks of the earlier one."""
+    mine = folder.job()
+    for other in folders(profile):
+        try:
+            job = other.job()
+        except Refused:
+            continue                         # the list says of it that it is damaged
+        if job["name"] == mine["name"] and job["documentDigest"] != mine["documentDigest"] and str(job.get("startedAt")) >= str(mine.get("startedAt")):
+            return True
+    return False
 
 
 def _saved(folder: DraftFolder) -> dict:

@@ -47,7 +47,8 @@ def test_from_a_document_to_an_installed_capability_by_keyboard(browser, bench, 
         detail.get_by_role("button", name="Draft again").press("Enter")
 
         expect(detail.get_by_text("2 of 2 citations found")).to_be_visible()
-        expect(detail.get_by_text("When trip id ?id")).to_have_count(2)
+        expect(detail.get_by_text("When trip id ?id · euros ?euros; ?euros")).to_have_count(2)
+        expect(detail.get_by_text("?euros > 800")).to_be_visible()
         detail.get_by_role("button", name="line 4").press("Enter")
         expect(detail.locator("mark")).to_have_text("Up to 800 EUR the traveller decides alone.")
         detail.get_by_role("button", name="line 3").press("Enter")

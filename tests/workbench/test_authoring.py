@@ -201,6 +201,19 @@ def test_a_person_stops_it_and_a_workbench_that_ends_takes_it_along(tmp_path):
         asyncio.run(go())
 
 
+def test_a_draft_of_an_earlier_text_says_that_the_document_changed(tmp_path):
+    async def work(desk):
+        await desk.start()
+        row = await desk.done("ready")
+        assert (await desk.review(row))["documentChanged"] is False
+        await desk.start("request-0000000002", DOCUMENT.replace("Travel", "Journey"))
+        await desk.stage.until(lambda: not desk.stage.api.authoring._jobs)
+        assert (await desk.review(row))["documentChanged"] is True
+        assert [(await desk.review(each))["documentChanged"] for each in await desk.drafts() if each["id"] != row["id"]] == [False]
+    with DraftModel() as model:
+        run(tmp_path, model, work)
+
+
 def test_what_lies_on_the_disk_and_changed_is_not_used(tmp_path):
     async def work(desk):
         await desk.start()

@@ -24,7 +24,8 @@ listeners.hello = () => { hello?.(); old(); };
 
 const to = (id = "") => `#/authoring/${encodeURIComponent(inst)}${id && `/${id}`}`;
 const rows = (list) => (Array.isArray(list) ? list.filter((row) => row && typeof row === "object") : []);
-const literal = (row) => `${row.naf || row.negated ? "not " : ""}${row.predicate} ${argsText(row.args)}`;
+const OPS = { lt: "<", lte: "≤", gt: ">", gte: "≥", eq: "=", neq: "≠" };
+const literal = (row) => (OPS[row.predicate] && row.args ? `${row.args.left} ${OPS[row.predicate]} ${row.args.right}` : `${row.naf || row.negated ? "not " : ""}${row.predicate} ${argsText(row.args)}`);
 const all = (list) => rows(list).map(literal).join("; ");
 const does = async (key, path, body) => {
   const answer = await submit(key, () => post(at(inst, path), body));
@@ -111,9 +112,9 @@ function after(act, found, known_) {
     found.state !== "writing" && sure("remove", act, "Remove this draft", "The document and its drafts go; a file that was saved stays.", "Remove", async () => { if (await does("remove", "authoring/remove", { id })) { put("remove", null); location.hash = to(); } })];
 }
 
-const detail = (s, act, found, known_) => page(s, act, found.name,
-  e("p", marked(...STATE[found.state] ?? STATE.damaged), found.round > 0 && ` draft ${found.round}, corrected until it is sound, six at most `, found.state === "writing" && button("Stop", () => does("stop", "authoring/stop", { id: found.id }), { mark: "stop", kind: "button" })),
-  found.problem && e("p.box", found.problem), problem("stop", act), e("div.sides-by", source(found), found.draft ? drafted(found) : quiet("Nothing was drafted yet.")), after(act, found, known_));
+const detail = (s, act, found, known_) => pane(s, act, "detail", found.name, [
+  found.documentChanged && e("p.box", marked("the document changed", "waiting", "waiting"), " Another text of this name was drafted from later; this draft speaks of the earlier one."), e("p", marked(...STATE[found.state] ?? STATE.damaged), found.round > 0 && ` draft ${found.round}, corrected until it is sound, six at most `, found.state === "writing" && button("Stop", () => does("stop", "authoring/stop", { id: found.id }), { mark: "stop", kind: "button" })),
+  found.problem && e("p.box", found.problem), problem("stop", act), e("div.sides-by", source(found), found.draft ? drafted(found) : quiet("Nothing was drafted yet.")), after(act, found, known_)], { back: to() });
 
 export function view(s, act) {
   const [agent, id] = s.route.at;
