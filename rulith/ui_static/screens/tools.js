@@ -67,7 +67,7 @@ function tool(s, act, state, id) {
   return pane(s, act, "detail", id, [e("div.line", lock(row), row.service && link(`of ${row.service}`, "service", row.service)),
     pairs([["Kind", row.kind], ["Adapter", row.adapter], ["Source types", row.sourceTypes?.join(", ")], ["Digest", row.digest && e("code", row.digest)]]),
     row.changes.length > 0 && section("Changed since it was locked", table(row), quiet("The gateway offers it no work until this definition is locked.")),
-    row.automaticActionProblem && quiet(row.automaticActionProblem), e("div.row", toConsole("Lock it in the Console")),
+    row.automaticActionProblem && quiet(row.automaticActionProblem), e("div.row", toConsole("Lock it in the Console", "#tools")),
     row.definition ? [edit(s, act, state, key, id, row.definition), losing(`lose/${key}`, act, "Remove this Tool", id, "It leaves the Manifest. Its program stays, and so does its lock in the Console.", gone)]
       : row.params && section("Takes and returns", shown({ params: row.params, returns: row.returns }))], { back: to() });
 }
@@ -103,13 +103,14 @@ const look = (key, name, body) => async () => {
 const named = (key, saved) => !saved && field(key, "name", "Name", { note: "a-z 0-9 _ -; it becomes the Source's name and stays." });
 
 function connect(act, key, saved) {
-  const its = () => form(key), mode = its().mode ?? saved?.mode ?? "stdio", web = mode === "streamable-http", note = saved?.hasSecrets ? "Left empty, what is saved stays with this program or address." : "";
-  const body = () => ({ name: saved?.name ?? its().name ?? "", isNew: !saved, mode, ...(web ? { url: its().url ?? saved?.url ?? "", token: its().token ?? "" }
-    : { command: its().command ?? saved?.command ?? "", args: lines(its().args ?? saved?.args?.join("\n")), cwd: its().cwd ?? saved?.cwd ?? "", env: Object.fromEntries(lines(its().env).map((each) => [each.split("=")[0], each.slice(each.indexOf("=") + 1)])) }), ...(its().clear === "yes" && { clearSecrets: true }) });
-  return formOf(key, act, its().busy ? "Looking…" : "Look at the server", look(key, () => saved?.name ?? its().name, body), [named(key, saved),
+  const was = { ...saved, args: saved?.args?.join("\n") }, its = (name) => form(key)[name] ?? was[name] ?? "", web = (its("mode") || "stdio") !== "stdio", note = saved?.hasSecrets ? "Left empty, what is saved stays with this program or address." : "";
+  const pair = (each) => [each.split("=")[0], each.slice(each.indexOf("=") + 1)], name = () => its("name");
+  const body = () => ({ name: name(), isNew: !saved, mode: its("mode") || "stdio", ...(web ? { url: its("url"), token: its("token") }
+    : { command: its("command"), args: lines(its("args")), cwd: its("cwd"), env: Object.fromEntries(lines(its("env")).map(pair)) }), ...(its("clear") && { clearSecrets: true }) });
+  return formOf(key, act, its("busy") ? "Looking…" : "Look at the server", look(key, name, body), [named(key, saved),
     !saved && field(key, "mode", "It is", { options: [["stdio", "a program here"], ["streamable-http", "an address"]] }),
-    web ? [field(key, "url", "Address", { type: "url", value: saved?.url }), field(key, "token", "Token", { type: "password", note })]
-      : [field(key, "command", "Command", { value: saved?.command, class: "mono" }), field(key, "args", "Arguments, one a line", { value: saved?.args?.join("\n"), rows: 3, class: "mono" }), field(key, "cwd", "Folder it starts in", { value: saved?.cwd, class: "mono" }),
+    web ? [field(key, "url", "Address", { type: "url", value: was.url }), field(key, "token", "Token", { type: "password", note })]
+      : [field(key, "command", "Command", { value: was.command, class: "mono" }), field(key, "args", "Arguments, one a line", { value: was.args, rows: 3, class: "mono" }), field(key, "cwd", "Folder it starts in", { value: was.cwd, class: "mono" }),
         field(key, "env", "Variables, NAME=value a line", { rows: 2, class: "mono", note })],
     saved?.hasSecrets && field(key, "clear", "What is saved", { options: [["", "keep it"], ["yes", "clear it"]] }), quiet("It is started with your rights, which is no sandbox. No tool is called.")]);
 }
@@ -131,7 +132,7 @@ function service(s, act, state, name) {
   return pane(s, act, "detail", name, [pairs([["It is", row.mode], ["Program", row.command && e("code", [row.command, ...(row.args ?? [])].join(" "))], ["Address", row.url], ["From", row.registry?.serverName], ["Variables", row.variables.join(", ")]]),
     section("Authorize it", h("ol", {}, e("li", "In the Console, lock the Tools that you want."), e("li", `Add the Source ${name} of the type mcp to this Worker, with the address vault; it attests ${row.definition.words.join(", ") || "nothing"}.`),
       e("li", "A locked read is an Action by itself in explorations. For names, decisions and Cases of their own, begin with the Capability below.")),
-      e("div.row", toConsole("To the Console"), save("Save the Source definition", `${name}.source.json`, row.definition), row.capability && save("Save a Capability to begin with", `${name}.capability.json`, row.capability))),
+      e("div.row", toConsole("Lock Tools", "#tools"), toConsole("Add the Source", "#sources"), toConsole("Install a Capability", "#capabilities"), save("Save the Source definition", `${name}.source.json`, row.definition), row.capability && save("Save a Capability to begin with", `${name}.capability.json`, row.capability))),
     group("Chosen tools", state.tools.filter((each) => each.service === name), "None."),
     section("Look again", row.mode === "filesystem" ? filesystem(act, state, row) : row.mode === "registry" ? [problem(key, act), button("Look at the server", again, { kind: "button" })] : connect(act, key, row)),
     losing(`lose/${key}`, act, "Remove this service", name, "Its Tools, its variables and its token go from this computer. Locks and the Source stay in the Console.", gone)], { back: to() });
