@@ -12,7 +12,6 @@ Source  the council surface, "HTTP and MCP transport", "wait_for_updates"
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 
 from rulith.base.errors import Refused
@@ -91,8 +90,8 @@ class CouncilMcp:
         try:
             sent = read_json(request.body, "the body")
         except Refused as refusal:
-            called = _loose_call(request.body)
-            if called is None:
+            called = jsonrpc.read_loosely(request.body)
+            if called is None or called.method != "tools/call":
                 return _json(unread, jsonrpc.error_of(refusal))
             return _json(200, result_body(called.id, refused(Refused("council_invalid", problem=refusal.happened.rstrip(".")))))
         if isinstance(sent, list):
@@ -214,18 +213,6 @@ def _read(sent: object) -> jsonrpc.Message | dict:
         return jsonrpc.read_message(sent)
     except Refused as refusal:
         return jsonrpc.error_of(refusal, sent["id"] if isinstance(sent, dict) and jsonrpc.is_id(sent.get("id")) else None)
-
-
-def _loose_call(body: bytes) -> jsonrpc.Request | None:
-    """The call of a tool that a body is to a reader that is less strict (a number out of range, half a letter, a key twice), so that its model reads why it was refused."""
-    try:
-        message = jsonrpc.read_message(json.loads(body))
-        if isinstance(message, jsonrpc.Request) and message.method == "tools/call":
-            str(message.id).encode("utf-8")
-            return message
-    except (Refused, ValueError, RecursionError):
-        pass
-    return None
 
 
 def _key_digest(request: Request) -> str:

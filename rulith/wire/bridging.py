@@ -81,7 +81,8 @@ def read_line(line: bytes | None, agreed: str | None) -> Line | bytes:
     try:
         sent = read_json(line, "the line")
     except Refused as refusal:
-        return told(jsonrpc.error_of(refusal))
+        asked = jsonrpc.read_loosely(line)
+        return told(jsonrpc.error_of(refusal, asked.id if asked is not None else None))
     is_batch = isinstance(sent, list)
     messages = [each for each in (sent if isinstance(sent, list) else [sent]) if isinstance(each, dict)]
     awaited = tuple(each.get("id") for each in messages if "method" in each and "id" in each)

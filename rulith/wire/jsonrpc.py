@@ -8,6 +8,7 @@ Source  JSON-RPC 2.0; the MCP surface, "Transport and identity" and "Numbers".
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 
 from rulith.base.errors import Refused
@@ -89,6 +90,18 @@ def read_message(message: object) -> Message:
             raise _no(f"`id` is neither text of at most {ID_CHARS_MAX} characters nor a whole number")
         return Request(message["id"], message["method"], _params(message))
     return _read_response(message)
+
+
+def read_loosely(body: bytes) -> Request | None:
+    """The request that a less strict reader sees in what `read_json` refuses (a number out of range, half a letter, a key twice), so that its refusal bears its id."""
+    try:
+        message = read_message(json.loads(body))
+        if isinstance(message, Request):
+            str(message.id).encode("utf-8")
+            return message
+    except (Refused, ValueError, RecursionError):
+        pass
+    return None
 
 
 def _read_response(message: dict[str, object]) -> Response:

@@ -214,6 +214,15 @@ def test_a_line_that_is_no_json_is_answered_here(talking, line, code):
     talking(story)
 
 
+@pytest.mark.parametrize("arguments", [b'{"body":"\\ud83d"}', b'{"body":"a","body":"b"}', b'{"thread_id":1e999}'])
+def test_a_request_that_only_a_less_strict_reader_understands_is_refused_under_its_own_id(talking, arguments):
+    async def story(talk):
+        talk.says(b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"reply","arguments":' + arguments + b"}}\n")
+        told = await talk.hears()
+        assert (told["id"], told["error"]["code"]) == (7, -32700) and not talk.script.asked
+    talking(story)
+
+
 def test_a_host_that_asks_without_end_is_told_so(talking):
     async def story(talk):
         talk.says(*[call(number, "wait_for_updates") for number in range(BRIDGE_REQUESTS_MAX + 1)])

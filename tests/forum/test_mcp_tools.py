@@ -162,7 +162,7 @@ def test_no_argument_however_odd_is_answered_by_anything_but_a_result(served):
                 assert text.startswith(tuple(PREFIXES.values())) if told["result"]["isError"] else text, told
                 assert "failed to answer" not in text, batch[told["id"]]
         assert (await agent.call("get_thread", thread_id=10**30))["structuredContent"]["errorCode"] == "council_invalid"
-        assert (await agent.ask("tools/call", {"name": "search", "arguments": {"query": "\ud800"}}))["error"]["code"] == -32700
+        assert (await agent.call("search", query="\ud800"))["structuredContent"]["errorCode"] == "council_invalid"
         for told in (await agent.send(waits)).json():
             assert told["result"]["isError"] and told["result"]["structuredContent"]["errorCode"] == "council_invalid", told
     served(story)
