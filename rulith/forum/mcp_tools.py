@@ -147,5 +147,5 @@ def _called(done: Mapping) -> str:
 
 def _record(done: Mapping) -> str:
     if "record_problem" in done:
-        return f" Its decision record could not be written: {done['record_problem']}"
+        return f" {done['record_problem']}"
     return f" Its decision record is {done['export_path']}." if done.get("export_path") else ""

@@ -272,7 +272,7 @@ class Threads:
             path = self.forum.folder(plan.folder).write_record(plan.name, plan.content)
             found, told = {"export_path": path, "record_digest": plan.digest}, {"export_path": path, "record_digest": plan.digest}
         except Refused as refusal:
-            found, told = {"export_path": before["export_path"], "record_digest": before["record_digest"]}, {"record_problem": refusal.teaching}
+            found, told = {"export_path": before["export_path"], "record_digest": before["record_digest"]}, {"record_problem": _unwritten(refusal)}
         try:
             with self.db.change():
                 self.db.update("thread", before["id"], **found)
@@ -312,6 +312,11 @@ class Threads:
     def _asked(self, thread_id: int) -> list[str]:
         rows = self.db.all("SELECT a.name FROM thread_mention m JOIN agent a ON a.id = m.agent_id WHERE m.thread_id = ? ORDER BY a.id", thread_id)
         return [row["name"] for row in rows]
+
+
+def _unwritten(refusal: Refused) -> str:
+    """Why a record is not there, and that its thread ended all the same."""
+    return Refused("council_record", problem=str(refusal.facts.get("problem") or refusal.happened).rstrip(".")).teaching
 
 
 def _refs(refs: object) -> Sequence[dict]:

@@ -167,7 +167,8 @@ def test_a_record_that_was_on_its_way_when_the_process_ended_is_written_at_the_n
 def test_a_record_that_cannot_be_written_is_told_and_no_digest_is_claimed(kept):
     (kept.folder / ".rivendell").write_text("in the way")
     ended = kept.act("resolve_thread", thread_id=kept.thread, summary="done")
-    assert ended["status"] == "RESOLVED" and ended["record_problem"] and "export_path" not in ended
+    assert ended["status"] == "RESOLVED" and "export_path" not in ended
+    assert ended["record_problem"] == Refused("council_record", problem=".rivendell/threads is not a folder").teaching and "ended all the same" in ended["record_problem"]
     detail = kept.again()
     assert (detail["status"], detail["export_path"], detail["record_digest"]) == ("RESOLVED", None, None)
     (kept.folder / ".rivendell").unlink()

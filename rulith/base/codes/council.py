@@ -23,6 +23,7 @@ CODES = {
     "council_launch": ("The launch profile {profile} starts nothing: {problem}.", "Correct the profile, choose another for the agent, or run `rulith watch` by hand."),
     "council_grants": ("The launch profile {profile} hands out more than reading with {argument!r}.",
                        "Take that out: a program that starts by itself asks a person before it writes."),
+    "council_record": ("The decision record could not be written: {problem}.", "The thread ended all the same. Mend that, reopen it and resolve it again."),
     "council_no_program": ("The program {program} is not in {places}.", "Install it there, or name its whole path in the launch profile."),
     "council_wrote": ("{name} has written in {count} threads, and what it said stays with its name.", "Revoke it instead: its key ends at once."),
     "council_holds": ("This agent holds {count} waits and streams open already.", "End one of them first."),

@@ -32,7 +32,7 @@ function pinned(item, index) {
 }
 
 /** Say what came of an act, and of the record that it may have written. */
-const told = (act, made) => made && act.tell(made.record_problem ? `The record could not be written: ${made.record_problem}` : made.export_path ? `Written to ${made.export_path}` : "Done");
+const told = (act, made) => made && act.tell(made.record_problem || (made.export_path ? `Written to ${made.export_path}` : "Done"));
 
 /** A text of one's own, or the form that changes it. */
 function changeable(key, words, act, ctx, row, name, more) {
