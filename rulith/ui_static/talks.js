@@ -9,6 +9,8 @@ import { change, instanceOf, state } from "./store.js";
 import { listeners, read, reading } from "./sync.js";
 
 const KEEP_MS = 300;
+const AGAIN_MS = 5_000;      // after a failed read
+const LEAVING_CHARS_MAX = 10_000;    // of what a browser still sends while its page is left: 64 KiB in all
 const KEPT = ["text", "requestId", "files", "target"];
 const TAB = crypto.randomUUID();
 const dirty = new Set();     // drafts that the workbench does not have as they are here
@@ -51,7 +53,7 @@ export const loadTalk = (id, session, before) => read(flight(id, session, before
       held.missed = 0;
     });
   } catch (error) {
-    change((s) => { heldOf(s, id, session).error = error; });
+    change((s) => Object.assign(heldOf(s, id, session), { error, failedAt: Date.now() }));
     throw error;
   }
 });
@@ -103,7 +105,7 @@ export function needTalk(from, to) {
   if (!entry?.drafts && !reading(`drafts ${id}`)) loadDrafts(id);
   const session = sessionOf(s, instance);
   const held = entry?.by?.[session];
-  if (session === NEW || held?.error) return;
+  if (session === NEW || (held?.error && Date.now() - held.failedAt < AGAIN_MS)) return;
   if (!held?.isRead) {
     if (!reading(flight(id, session))) loadTalk(id, session);
     return;
@@ -120,7 +122,7 @@ export function needTalk(from, to) {
 const keyOf = (id, session) => `${id}/${session}`;
 const draft = (id, session) => {
   const { text = "", requestId = "", files = [], target = {} } = state.says[keyOf(id, session)] ?? {};
-  return { sessionKey: session, text, requestId, target, files: files.filter((row) => row.id).map((row) => ({ id: row.id, name: row.name })), tab: TAB };
+  return { sessionKey: session, text: text.toWellFormed?.() ?? text, requestId, target, files: files.filter((row) => row.id).map((row) => ({ id: row.id, name: row.name })), tab: TAB };
 };
 
 /** Change a message that is being written; what of it is kept goes to the workbench in a moment. */
@@ -139,7 +141,8 @@ export function keepDraft(id, session) {
   return read(`draft ${key}`, async () => {
     if (!dirty.delete(key)) return;
     try {
-      await post(at(id, "draft"), draft(id, session));
+      const body = draft(id, session);
+      await post(at(id, "draft"), body, body.text.length < LEAVING_CHARS_MAX);
       change((s) => { if (s.says[key]?.unkept) s.says[key].unkept = ""; });
     } catch (error) {
       dirty.add(key);
@@ -158,22 +161,23 @@ function flush() {
 addEventListener("pagehide", flush);
 document.addEventListener("visibilitychange", () => { if (document.hidden) flush(); });
 
-/** Another tab's words, or what was kept before; never over what this tab has not given away yet. */
-function take(s, id, session, kept) {
+/** Another tab's words, or what was kept before; never over what was written here since it was asked for (`before`). */
+function take(s, id, session, kept, before) {
   const key = keyOf(id, session);
   const here = s.says[key];
-  if (dirty.has(key) || here?.busy || here?.files?.some((row) => !row.id)) return;
+  if (here !== before[key] || dirty.has(key) || here?.busy || here?.files?.some((row) => !row.id)) return;
   const { text = "", requestId = "", files = [], target = {} } = kept ?? {};
   s.says[key] = { text, requestId, target, files: files.map((row) => ({ ...row, key: row.id })), refusal: here?.text === text ? here.refusal : null };
 }
 
 const loadDrafts = (id) => read(`drafts ${id}`, async () => {
+  const before = { ...state.says };
   const { drafts } = await get(at(id, "drafts"));
   change((s) => {
     entryOf(s, id).drafts = true;
     const kept = new Map(drafts.map((row) => [row.sessionKey, row]));
-    for (const key of Object.keys(s.says)) if (key.startsWith(`${id}/`) && !kept.has(key.slice(id.length + 1))) take(s, id, key.slice(id.length + 1), null);
-    for (const [session, row] of kept) take(s, id, session, row);
+    for (const key of Object.keys(s.says)) if (key.startsWith(`${id}/`) && !kept.has(key.slice(id.length + 1))) take(s, id, key.slice(id.length + 1), null, before);
+    for (const [session, row] of kept) take(s, id, session, row, before);
   });
   for (const key of dirty) if (key.startsWith(`${id}/`)) keepDraft(id, key.slice(id.length + 1));
 });
@@ -181,7 +185,8 @@ const loadDrafts = (id) => read(`drafts ${id}`, async () => {
 listeners.draft = ({ instanceId: id, session, tab }) => {
   if (tab === TAB) return;
   read(`draft of ${keyOf(id, session)}`, async () => {
+    const before = { ...state.says };
     const { draft: kept } = await get(at(id, "draft", { session }));
-    change((s) => take(s, id, session, kept));
+    change((s) => take(s, id, session, kept, before));
   });
 };

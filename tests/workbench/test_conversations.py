@@ -244,6 +244,7 @@ def test_drafts_are_kept_by_the_host_and_gone_with_the_message_that_they_became(
     assert desk.post("draft", {**whole, "tab": "t1"})[0] == 200
     assert desk.get("draft?session=orders")["draft"] == whole == desk.get("drafts")["drafts"][0]
     assert desk.get("draft?session=other")["draft"] is None
+    assert desk.post("draft", {"sessionKey": "other", "text": "half a letter \ud83d"})[0] == 400 and desk.get("draft?session=other")["draft"] is None
     with TalkModel() as model:
         desk.start_agent(model)
         desk.post("draft", {**whole, "files": [], "target": {}})

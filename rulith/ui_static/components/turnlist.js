@@ -16,6 +16,7 @@ const known = new Map();     // conversation → { heights: [], guess }
 let view = { key: "", from: 0, to: 0, total: 0, isAtEnd: true, seen: 0, goal: null };
 let asked = "";              // the place in the address that was gone to
 
+const isNearEnd = (scroll) => view.goal === null && view.to === view.total && scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR_END_PX;
 const scroller = () => document.querySelector(".talk-scroll");
 const listOf = (scroll) => scroll?.querySelector(".turns");
 const topOf = (element, scroll) => element.getBoundingClientRect().top - scroll.getBoundingClientRect().top;
@@ -88,6 +89,8 @@ export function keepPlace(held) {
   } else if (held?.key === view.key && held.row.isConnected) {
     const moved = topOf(held.row, scroll) - held.top;
     if (Math.abs(moved) > 0.5) scroll.scrollTop += moved;
+  } else if (view.goal === null) {
+    view.isAtEnd = isNearEnd(scroll);              // dragged into room that nothing was drawn in
   }
   look();
 }
@@ -113,7 +116,7 @@ export const windowNow = () => [view.from, view.to];
 
 export function scrolled({ currentTarget: scroll }) {
   const before = view.isAtEnd;
-  view.isAtEnd = view.goal === null && view.to === view.total && scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR_END_PX;
+  view.isAtEnd = isNearEnd(scroll);
   if (before !== view.isAtEnd) change(() => {});
   look();
 }

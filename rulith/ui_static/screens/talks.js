@@ -50,7 +50,7 @@ function list(s, act, id, isAway) {
     if (answer.total === 0) return empty(isAway ? "No conversation is put away." : "No conversation yet.", isAway ? "One that is put away stays here and takes no message." : "Write to the Agent and one begins.");
     return answer.conversations.map((row) => h("li", { key: row.sessionKey, class: "talk-row" },
       h("a", { "data-row": true, href: place(id, row.sessionKey) }, row.title),
-      e("span.quiet", plural(row.turns, "message"), " · ", when(row.at, s.now)),
+      e("span.quiet", `${row.turns.toLocaleString("en")} ${row.turns === 1 ? "message" : "messages"} · `, when(row.at, s.now)),
       button(isAway ? "Take it back" : "Put it away", () => act.archive(id, row.sessionKey, !isAway))));
   }));
   return [h("ul", { "data-list": true }, pages),
