@@ -9,6 +9,7 @@ Source  the workbench surface, "files"
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from rulith.disk.vault import Vault
 FORMAT = "rulith-local-manager/1"
 MODES = ("local_agent", "existing_client")
 ROLES = ("agent", "worker")
+PLACES = {"worker": ("RULITH_WORKER_ROOT", "RULITH_TOOLS_FILE", "RULITH_SECRETS_FILE"), "agent": ("RULITH_SESSION_FILE",)}
 DEFAULTS = "model-defaults.json"
 NAME = re.compile(r"[^\W_][\w .-]{0,63}", re.UNICODE)
 
@@ -261,6 +263,23 @@ def read_settings(profile: Profile) -> dict[str, object]:
 def role_env(profile: Profile, role: str) -> dict[str, str]:
     """The non-secret environment of one role, without the keys left empty."""
     return {key: value for key, value in read_settings(profile)[role]["env"].items() if value != ""}
+
+
+def check_paths(home: Home, profile: Profile) -> None:
+    """What a role works in is its profile's own, or lies outside the home. Raises Refused: profile_path, and what the settings refuse."""
+    inside, own = os.path.realpath(home.path), os.path.realpath(profile.directory)
+    for role, names in PLACES.items():
+        env = role_env(profile, role)
+        for name in names:
+            path = os.path.realpath(env[name]) if name in env else own
+            if is_below(path, inside) and not is_below(path, own):
+                raise Refused("profile_path", name=profile.name, setting=name, path=env[name], file=str(profile.settings_path))
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether one real path is another or lies in it."""
+    named, above = os.path.normcase(path), os.path.normcase(folder)
+    return named == above or named.startswith(above.rstrip(os.sep) + os.sep)
 
 
 def write_role_env(profile: Profile, role: str, changes: Mapping[str, str | None]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from rulith.disk.home import Home
 from rulith.disk.materials import worker_materials
 from rulith.disk.mcp_services import worker_services
 from rulith.disk.model_settings import agent_credentials, agent_env
-from rulith.disk.profiles import DEFAULTS, Profile, device_secrets, list_profiles, remove_profile, role_env, worker_secrets
+from rulith.disk.profiles import DEFAULTS, Profile, check_paths, device_secrets, list_profiles, remove_profile, role_env, worker_secrets
 from rulith.disk.runfile import read_live, write_runfile
 from rulith.net.client import HttpClient
 from rulith.procs.identity import process_stamp
@@ -79,6 +79,7 @@ class Workbench:
         self._record_due: asyncio.TimerHandle | None = None
         self.orphans = Orphans(home)
         self.profiles_problem = ""
+        self.steps_away = False                  # the first steps on the page; kept by its settings
         self._tasks: set[asyncio.Task[None]] = set()
         self.gateway = Role("gateway", self._launch_gateway, clock, ready_on=("listening",), on_event=self._gateway_event,
                             on_change=self.changed, refused=SETTINGS_EXIT, patient=True)
@@ -264,7 +265,7 @@ class Workbench:
         return known
 
     def check_may_start(self, instance: Instance, role: str) -> None:
-        """Raises Refused: profile_unattached, profile_orphaned, agent_elsewhere."""
+        """Raises Refused: profile_unattached, profile_orphaned, agent_elsewhere, profile_path, and what its settings refuse."""
         profile = instance.profile
         if not profile.is_attached:
             raise Refused("profile_unattached", name=profile.name)
@@ -272,9 +273,18 @@ class Workbench:
             raise Refused("profile_orphaned", name=profile.name, role=left[0]["role"], pid=left[0]["pid"])
         if role == "agent" and profile.mode == "existing_client":
             raise Refused("agent_elsewhere", name=profile.name)
+        check_paths(self.home, profile)
+
+    def blocked(self, instance: Instance) -> str:
+        """Why its Worker may not start, or nothing."""
+        try:
+            self.check_may_start(instance, "worker")
+        except Refused as refusal:
+            return refusal.teaching
+        return ""
 
     def _start_worker(self, instance: Instance) -> None:
-        if instance.worker_wanted and instance.worker.state is Is.STOPPED and instance.profile.is_attached and not self.orphans.of(instance.id):
+        if instance.worker_wanted and instance.worker.state is Is.STOPPED and not self.blocked(instance):
             instance.worker.start()
 
     async def _watch_orphans(self) -> None:
@@ -395,8 +405,8 @@ class Workbench:
         """Everything at a glance; `sequence` is the feed's row it is true at."""
         return {"serverId": self.feed.server_id, "sequence": self.feed.sequence, "version": VERSION, "home": str(self.home.path),
                 "startedAt": self.started_at, "gateway": self.gateway_row(), "console": {"setupCode": self.setup_code}, "council": self.council.row(),
-                "modelDefault": default_row(self.home.workbench / DEFAULTS), "profilesProblem": self.profiles_problem,
-                "instances": [{**each.row(), "orphaned": [{"role": row["role"], "pid": row["pid"]} for row in self.orphans.of(each.id)]} for each in self.instances.values()]}
+                "modelDefault": default_row(self.home.workbench / DEFAULTS), "profilesProblem": self.profiles_problem, "stepsAway": self.steps_away,
+                "instances": [{**each.row(), "blocked": self.blocked(each), "orphaned": [{"role": row["role"], "pid": row["pid"]} for row in self.orphans.of(each.id)]} for each in self.instances.values()]}
 
     def record_children(self) -> None:
         """Write down which processes are ours, for `rulith stop` and the next start; on a full disk later, since a role lives and ends without it."""

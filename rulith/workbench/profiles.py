@@ -141,7 +141,7 @@ class Profiles:
     def _start_anew(self, instance: Instance) -> None:
         if instance.worker.state is Is.STOPPED:
             instance.worker_wanted = True
-            if self.bench.link.url:
+            if self.bench.link.url and not self.bench.blocked(instance):
                 instance.worker.start()
         else:
             self.bench.reload_worker(instance)

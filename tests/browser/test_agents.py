@@ -48,6 +48,7 @@ def test_an_agent_is_made_attached_and_given_a_model(browser, bench, model):
     watched = Watched(browser, bench, quiet=False)
     with watched as page:
         expect(page.get_by_role("button", name="Run the verified calculation")).to_be_enabled(timeout=WAIT_MS)
+        first = json.loads(next(bench.home.rglob("agent.secrets.json")).read_text())["RULITH_TOKEN"]
         page.get_by_role("navigation", name="Agents").get_by_role("link", name="Agents", exact=True).click()
         make(page, "Night audit")
         expect(page.get_by_role("link", name="Sign in in the Console")).to_be_visible()
@@ -88,6 +89,12 @@ def test_an_agent_is_made_attached_and_given_a_model(browser, bench, model):
         page.get_by_role("button", name="Replace it").click()
         expect(page.get_by_role("button", name="Replace the Connection key")).to_be_visible()
         expect(page.get_by_label("Running").get_by_text("online")).to_be_visible(timeout=60_000)
+        vault = next(path for path in bench.home.rglob("agent.secrets.json") if json.loads(path.read_text())["RULITH_TOKEN"] != first)
+        before = vault.read_text()
+        page.get_by_role("button", name="Replace the Agent's token").click()
+        page.get_by_role("button", name="Replace it").click()
+        expect(page.get_by_role("button", name="Replace the Agent's token")).to_be_visible()
+        assert vault.read_text() != before
         assert violations(page) == []
     assert len(watched.complaints) == 1 and "400" in watched.complaints[0]           # the browser's own word on what was refused
 
@@ -144,6 +151,7 @@ def test_a_profile_is_carried_renamed_and_removed_by_keyboard_on_a_phone(browser
         page.keyboard.press("Enter")
         field = page.get_by_label("Type Carried to go on")
         field.fill("Carried")
+        expect(page.get_by_role("button", name="Remove it", exact=True)).to_be_enabled()
         field.press("Enter")
         expect(page.get_by_role("link", name="Make an Agent")).to_be_visible()
         expect(page.get_by_role("link", name=re.compile("^Carried"))).to_have_count(0)

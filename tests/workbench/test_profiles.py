@@ -15,7 +15,7 @@ import pytest
 from rulith.base.errors import Refused
 from rulith.disk.model_settings import agent_credentials, agent_env
 from rulith.disk.portable_profile import export_profile, import_profile
-from rulith.disk.profiles import agent_secrets, create_profile, list_profiles, role_env, worker_secrets
+from rulith.disk.profiles import agent_secrets, create_profile, list_profiles, role_env, worker_secrets, write_role_env
 from rulith.disk.runfile import write_runfile
 from rulith.net.messages import Response, json_response
 from rulith.net.server import serve
@@ -438,6 +438,26 @@ def test_a_profile_whose_settings_cannot_be_read_says_so_and_harms_no_other(stag
         return await row_of(stage, other.id), await row_of(stage, stage.profile.id)
     damaged, sound = play(stage, script)
     assert damaged["model"]["ready"] is False and "local.json" in damaged["model"]["reason"] and sound["worker"]["state"] == "online"
+
+
+@pytest.mark.parametrize("setting", ["RULITH_WORKER_ROOT", "RULITH_TOOLS_FILE", "RULITH_SECRETS_FILE"])
+def test_a_worker_that_would_work_in_the_home_of_others_is_not_started_and_its_page_opens(stage, setting):
+    (stage.profile.directory / "own").symlink_to(stage.home.path / "gateway")
+    async def script(stage):
+        row = await row_of(stage, stage.profile.id)
+        assert setting in row["blocked"] and not stage.spawn.of("worker")
+        assert await refused(stage, stage.at("worker"), {"operation": "start"}) == (400, "profile_path")
+        write_role_env(stage.profile, "worker", {setting: str(stage.profile.directory / "fine")})
+        assert (await row_of(stage, stage.profile.id))["blocked"] == ""
+        assert (await stage.page.post(stage.at("worker"), {"operation": "start"}))[0] == 200
+
+    async def scene(stage):
+        gateway = await stage.spawn.wait_for("gateway")
+        gateway.child.tell({"type": "listening", "url": stage.gateway_url})
+        await stage.page.open()
+        await script(stage)
+    write_role_env(stage.profile, "worker", {setting: str(stage.profile.directory / "own" / "x")})        # by a link that looks like its own
+    play(stage, scene, up=False)
 
 
 def test_a_worker_that_outlived_a_killed_workbench_is_named_and_nothing_starts_beside_it(stage):

@@ -40,6 +40,8 @@ CODES: dict[str, tuple[str, str]] = {
     "profile_agent_taken": ("The profile {name!r} works for that Agent already.", "Use it, or remove it first; an Agent has one profile on a computer."),
     "defaults_unreadable": ("{path} is not the model settings that this release keeps for all Agents: {problem}.",
                             "Correct or remove it and set the default model again; nothing was changed."),
+    "profile_path": ("{setting} of {name} is {path}: in the home, and outside this profile's own folder.",
+                     "Correct it in {file}; the Worker and the Agent start once it is right."),
     "profile_document": ("This is no profile that can be taken in: {problem}.", "Use a file that a workbench of this release saved with *Save without secrets*."),
     # the ledger
     "store_scheme": ("--store takes sqlite:PATH, and this names {scheme}.", "Give the whole path of a file: `--store sqlite:/data/ledger.db`."),
