@@ -368,6 +368,26 @@ def test_a_council_that_dies_comes_back_to_the_page_with_the_draft_still_there(b
         assert problems == []
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_what_could_not_be_read_anew_is_said_above_and_moves_nothing(browser, story, width):
+    """The words once took the thread's place, and the thread went below the list."""
+    thread = story.opens("Is it read?", "@ben?")
+    with Watched(browser, story.bench, width=width, quiet=False) as page:
+        page.goto(story.at("room", story.room, "thread", thread))
+        head = page.get_by_role("heading", name="Is it read?")
+        expect(head).to_be_visible()
+        before = head.bounding_box()
+        page.route("**/council/api/get_thread", lambda route: route.abort())
+        story.council.says("ben", "reply", thread_id=thread, body="No.")
+        expect(page.locator(".screen > .stale")).to_be_in_viewport(ratio=1)
+        expect(page.get_by_label("Your reply")).to_be_in_viewport(ratio=1)
+        after = head.bounding_box()
+        assert after["x"] == before["x"] and after["y"] < 200, (before, after)
+        page.unroute("**/council/api/get_thread")
+        expect(page.get_by_role("article", name=re.compile("of ben"))).to_contain_text("No.")
+        expect(page.locator(".screen > .stale")).to_have_count(0)
+
+
 def test_two_tabs_agree_and_a_draft_outlives_the_page(browser, story):
     with Watched(browser, story.bench) as page:
         page.goto(story.at("room", story.room, "thread", story.asked))
