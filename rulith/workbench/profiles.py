@@ -135,7 +135,8 @@ class Profiles:
         if line["connectionId"] != profile.connection_id:
             raise Refused("credential_elsewhere", what="Connection key", found=line["connectionName"], name=profile.name, wanted=profile.connection_id or "none")
         await asyncio.to_thread(worker_secrets(profile).update, {"RULITH_CONNECTION": profile.connection_id, "RULITH_CONNECTION_KEY": given["key"]})
-        self._start_anew(instance)
+        if instance.worker.state is not Is.STOPPED:          # one that a person stopped stays so
+            self._start_anew(instance)
         return {"keyConfigured": True}
 
     def _start_anew(self, instance: Instance) -> None:

@@ -172,6 +172,36 @@ def test_two_pages_that_attach_at_once_end_at_one_agent(stage):
     acting(stage, script)
 
 
+def test_a_key_that_is_replaced_starts_no_worker_that_a_person_stopped(stage):
+    async def script(stage):
+        assert (await stage.page.post(stage.at("worker"), {"operation": "stop"}))[0] == 200
+        await stage.until(lambda: stage.instance.worker.state.value == "stopped")
+        body = {"key": "rlt_key_scripted", "expectedAgentId": AGENT, "expectedConnectionId": CONNECTION}
+        assert (await stage.page.post(stage.at("profile/key"), body))[0] == 200
+        assert stage.instance.worker.state.value == "stopped" and len(stage.spawn.of("worker")) == 1
+    acting(stage, script)
+
+
+def test_an_attachment_that_was_cut_short_after_its_row_is_made_whole_by_the_next(stage, monkeypatch):
+    """Identity is written before credentials: what is missing then is credentials of a known Agent, never one Agent's under another's name."""
+    async def script(stage):
+        row, writes = await made(stage), []
+
+        def cut(path, *args, **named):
+            writes.append(path)
+            raise Refused("write_failed", path=str(path), problem="Input/output error")
+        with monkeypatch.context() as patched:
+            patched.setattr("rulith.disk.vault.write_whole", cut)
+            assert await refused(stage, f"/i/{row['id']}/profile/attach", {"token": TOKEN, "key": KEY, "expected": row["revision"]}) == (400, "write_failed")
+        assert len(writes) == 1
+        again = await row_of(stage, row["id"])
+        profile = next(each for each in list_profiles(stage.home) if each.id == row["id"])
+        assert profile.agent_id == "agent_two" and worker_secrets(profile).load() == {} and len(stage.spawn.of("worker")) == 1
+        assert (await stage.page.post(f"/i/{row['id']}/profile/attach", {"token": TOKEN, "key": KEY, "expected": again["revision"]}))[0] == 200
+        await stage.spawn.wait_for("worker", 2)
+    acting(stage, script)
+
+
 # renamed and removed
 
 def test_a_renamed_profile_keeps_everything_else_and_a_stale_page_renames_nothing(stage):
