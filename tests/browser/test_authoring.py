@@ -54,7 +54,7 @@ def test_from_a_document_to_an_installed_capability_by_keyboard(browser, bench, 
         detail.get_by_role("button", name="line 3").press("Enter")
         expect(detail.locator("mark")).to_have_text("A trip of more than 800 EUR needs the consent of the head of the department.")
         detail.get_by_role("button", name="Save as a private draft").press("Enter")
-        expect(detail.get_by_text("Saved on this computer:")).to_be_visible()
+        expect(detail.get_by_text("rulith capability install")).to_be_visible()
         assert violations(page) == []
 
         assert page.evaluate(SIGN_IN, PASSPHRASE)
@@ -63,7 +63,7 @@ def test_from_a_document_to_an_installed_capability_by_keyboard(browser, bench, 
         detail.get_by_role("button", name="Install for every Agent").press("Enter")
         expect(detail.get_by_text("installed", exact=True)).to_be_visible()
         with page.context.expect_page() as opened:
-            detail.get_by_role("link", name="Bind its Sources").click()
+            detail.get_by_role("link", name="Sources and Tools in the Console").click()
         expect(opened.value.get_by_text("acme.travel 1.0.0")).to_be_visible()
         opened.value.close()
 

@@ -6,6 +6,9 @@ Source  the workbench surface, "Document assistant"
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -15,6 +18,7 @@ from rulith.board.capability_check import check_capability
 from rulith.commands import capability, capability_document
 from rulith.disk.home import Home
 from rulith.disk.profiles import create_profile, write_role_env
+from tests.conftest import ROOT
 from tests.workbench.draft_model import DOCUMENT, DraftModel, draft
 
 pytestmark = pytest.mark.timeout(120)
@@ -192,3 +196,19 @@ def test_a_profile_lends_its_model_and_its_budget(run, tmp_path):
         assert (status, json.loads(out)["errorCode"], model.requests) == (1, "budget_spent", [])
         write_role_env(profile, "agent", {"RULITH_BUDGET": None})
         assert run(None, "--profile", "Assistant")[0] == 0
+
+
+def test_a_drafting_process_ends_with_whoever_started_it(tmp_path):
+    """The workbench may be killed: the end of its pipe is all that its child hears of that."""
+    document = tmp_path / "travel.md"
+    document.write_text(DOCUMENT)
+    with DraftModel() as model:
+        model.go.clear()
+        child = subprocess.Popen([sys.executable, "-m", "rulith", "capability"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 env={**os.environ, "RULITH_LOCAL_EVENTS": "stdio"})
+        env = {"RULITH_MODEL_URL": model.url, "RULITH_MODEL": "scripted"}
+        child.stdin.write(json.dumps({"protocol": "rulith-local-settings/1", "env": env, "args": ["from-document", str(document)]}).encode() + b"\n")
+        child.stdin.flush()
+        assert model.asked.wait(60)
+        out, _ = child.communicate(timeout=60)               # closes its stdin, and nothing else
+        assert child.returncode == 1 and b'"state":"stopped"' in out
