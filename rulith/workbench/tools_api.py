@@ -14,6 +14,7 @@ from rulith.workbench import tools
 from rulith.workbench.bench import Workbench
 from rulith.workbench.instances import Instance
 from rulith.workbench.materials import members
+from rulith.workbench.tools_forms import MEMBERS, MODES, PRESETS, service_forms
 from rulith.workbench.tools_npm import FILESYSTEM, REGISTRY, Npm
 from rulith.workbench.tools_registry import BASE, DOWNLOADS, Registry
 from rulith.workbench.tools_services import Services, started
@@ -21,14 +22,6 @@ from rulith.workbench.tools_services import Services, started
 Route = Callable[[Request, Instance], Awaitable[object]]
 STATUS = {"tools_changed_since": 409, "tools_busy": 409, "mcp_registry_offline": 503, "mcp_registry_answer": 502}
 PROBED = ("directory", "command", "args", "cwd", "env", "clearSecrets", "url", "token", "preparationId")
-NO_FACTS = {"adapter": "run", "sourceTypes": ["file"], "entry": "adapters/my_tool.py", "kind": "read", "params": {}, "returns": []}
-# Beginnings of a definition, to be written on.
-PRESETS = (
-    {"id": "run", "title": "Your own program", "definition": {**NO_FACTS, "returns": [{"predicate": "my.tool.found", "args": {"value": "$value"}}], "env": {"pass": []}}},
-    {"id": "http", "title": "A web address", "definition": {"adapter": "http", "sourceTypes": ["http"], "entry": "items/{id}", "kind": "read", "params": {"id": "string"}, "returns": [], "fence": {"method": "GET"}}},
-    {"id": "db-query", "title": "A database question", "definition": {"adapter": "db-query", "sourceTypes": ["db"], "entry": "SELECT id, name FROM items WHERE id = {id}", "params": {"id": "string"},
-                                                                     "returns": [{"predicate": "my.items.row", "args": {"id": "$id", "name": "$name"}}]}},
-)
 
 
 class ToolRoutes:
@@ -56,11 +49,15 @@ class ToolRoutes:
             sources = desk.sources()
         except Refused as refused:
             sources, problem = {}, problem or {"code": refused.code, "message": refused.teaching}
+        notes = ["The Worker reads the change once its call has ended."] if instance.reload.is_due else []
+        if locks is None:
+            notes.append("The gateway is silent, so nobody can say what is locked.")
+        npm, installed = self.npm.row(), self.npm.installed(folder_of(instance.profile), FILESYSTEM) is not None
         return {"tools": rows, "problem": problem, "revision": desk.revision, "workspaceMode": desk.mode, "manifestFile": str(desk.manifest_file),
                 "vaultFile": str(desk.vault_file), "sources": [{"name": name, "type": entry.get("type", "file")} for name, entry in sources.items()],
-                "services": self.services.rows(desk), "presets": list(PRESETS), "reloading": instance.reload.is_due, "npm": self.npm.row(),
-                "filesystem": {"package": str(FILESYSTEM), "installed": self.npm.installed(folder_of(instance.profile), FILESYSTEM) is not None},
-                "registry": self.registry.base, "locksKnown": locks is not None}
+                "services": self.services.rows(desk), "presets": PRESETS, "reloading": instance.reload.is_due, "npm": npm,
+                "filesystem": {"package": str(FILESYSTEM), "installed": installed}, "registry": self.registry.base, "locksKnown": locks is not None,
+                "notes": notes, "modes": MODES, "members": MEMBERS, "forms": service_forms(npm, str(FILESYSTEM), is_installed=installed)}
 
     async def _state(self, request: Request, instance: Instance) -> object:
         return await self.state(instance)

@@ -20,6 +20,7 @@ from rulith.base.clock import Clock
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.net.client import HttpClient, NetFailed
+from rulith.workbench.tools_forms import lines_of, option_form
 from rulith.workbench.tools_npm import PACKAGE, VERSION, Package
 
 BASE = "https://registry.modelcontextprotocol.io"
@@ -171,6 +172,8 @@ def _option(option_id: str, row: Mapping, read) -> dict:
             raise _Unsupported("It asks for one value twice.")
     except _Unsupported as problem:
         found.update(unsupported=str(problem), fields=[])
+    else:
+        found["form"] = option_form(found)
     return found
 
 
@@ -254,7 +257,7 @@ def _values(field: Mapping, given: object) -> list[str]:
     """What this field says: the fixed value, what was given, or its default."""
     if "fixed" in field:
         return [field["fixed"]]
-    rows = given if isinstance(given, list) else [given]
+    rows = given if isinstance(given, list) else lines_of(given) if field["repeated"] and isinstance(given, str) else [given]
     rows = [row for row in rows if row not in (None, "")] or ([field["default"]] if "default" in field else [])
 
     def wrong(problem: str) -> Refused:

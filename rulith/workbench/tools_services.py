@@ -33,6 +33,7 @@ from rulith.wire.manifest import KINDS
 from rulith.workbench.bench import Workbench
 from rulith.workbench.instances import Instance
 from rulith.workbench.tools import Desk, changed
+from rulith.workbench.tools_forms import lines_of, steps_of
 from rulith.workbench.tools_npm import FILESYSTEM, Npm
 
 GOOD_S = 600.0               # of a look, and of what was prepared from the registry
@@ -187,6 +188,8 @@ def _folder(path: str, name: str) -> str:
 
 def _stdio(given: Mapping[str, object], saved: Mapping[str, object] | None, name: str) -> dict[str, object]:
     args, env = given.get("args", []), given.get("env") or {}
+    args = lines_of(args) if isinstance(args, str) else args
+    env = _variables(env) if isinstance(env, str) else env
     if not isinstance(args, list) or len(args) > WORDS_MAX or not all(isinstance(each, str) and len(each) <= TEXT_CHARS_MAX and "\0" not in each for each in args):
         raise _field("args", f"must be a list of up to {WORDS_MAX} texts")
     source: dict[str, object] = {"type": "mcp", "transport": "stdio", "command": _text(given, "command"), "args": args}
@@ -200,11 +203,23 @@ def _stdio(given: Mapping[str, object], saved: Mapping[str, object] | None, name
         if not isinstance(value, str) or len(value) > TEXT_CHARS_MAX or "\0" in value:
             raise _field("env", f"holds no usable text for {variable}")
     kept = (saved or {}).get("env")
-    if not env and kept and given.get("clearSecrets") is not True:
+    if not env and kept and not _clears(given):
         if _place(saved or {}) != _place(source):
             raise Refused("mcp_secrets_elsewhere", name=name)
         env = kept
     return {**source, "env": env} if env else source
+
+
+def _variables(text: str) -> dict[str, str]:
+    """What is written as NAME=value, one a line."""
+    rows = [line.partition("=") for line in lines_of(text)]
+    if any(not mark for _, mark, _ in rows):
+        raise _field("env", "must be written as NAME=value, one a line")
+    return {name.strip(): value for name, _, value in rows}
+
+
+def _clears(given: Mapping[str, object]) -> bool:
+    return given.get("clearSecrets") in (True, "yes")
 
 
 def _http(given: Mapping[str, object], saved: Mapping[str, object] | None, name: str) -> dict[str, object]:
@@ -217,7 +232,7 @@ def _http(given: Mapping[str, object], saved: Mapping[str, object] | None, name:
     if not good:
         raise _field("url", "must begin with http:// or https:// and hold no user name, query or fragment")
     kept = (saved or {}).get("token")
-    if not token and kept and given.get("clearSecrets") is not True:
+    if not token and kept and not _clears(given):
         if (saved or {}).get("url") != url:
             raise Refused("mcp_secrets_elsewhere", name=name)
         token = str(kept)
@@ -250,7 +265,10 @@ class Services:
                 **{key: service[key] for key in ("directory", "registry") if key in service},
                 "hasSecrets": any(source.get(key) for key in ("env", "token", "headers")), "variables": sorted(source.get("env", {})),
                 "tools": [{"id": tool, "name": row["entry"], "kind": row["kind"]} for tool, row in tools.items()],
-                "discovered": service["discovered"], "definition": service["definition"], "capability": capability_of(name, tools)}
+                "values": {**{key: source.get(key, "") for key in ("command", "cwd", "url")}, "args": "\n".join(source.get("args", [])) * (not hidden),
+                           "directory": service.get("directory", "")},
+                "discovered": service["discovered"], "definition": service["definition"], "capability": capability_of(name, tools),
+                "steps": steps_of(name, dict(service["definition"])["words"])}  # type: ignore[call-overload]
 
     # stepping
 

@@ -167,7 +167,7 @@ def test_what_is_refused_stands_in_its_form_and_a_tool_is_declared_changed_and_r
         profile = next((bench.home / "workbench" / "instances").iterdir())
         manifest = profile / "workspace" / "worker-tools.json"
         page.goto(f"{bench.origin}/#/tools/{profile.name}/add")
-        page.get_by_label("Name").nth(1).fill("home")
+        page.get_by_label("Name", exact=True).nth(1).fill("home")
         page.get_by_label("Command").fill("cat")
         page.get_by_label("Arguments, one a line").fill(str(bench.home))
         page.get_by_role("button", name="Look at the server").press("Enter")

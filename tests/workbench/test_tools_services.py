@@ -24,7 +24,9 @@ from rulith.net.messages import Response, json_response
 from rulith.net.server import serve
 from rulith.work import prober
 from rulith.work.settings import read_settings
+from rulith.workbench.tools_api import PROBED
 from rulith.workbench.tools_npm import FILESYSTEM
+from rulith.workbench.tools_registry import filled, options
 from rulith.workbench.tools_services import capability_of, judged, params_of, tool_of
 
 FAR = str(Path(__file__).parents[1] / "adapters" / "far_mcp.py")
@@ -171,7 +173,7 @@ def test_what_would_not_fit_into_the_file_is_refused_before_it_is_written(stage)
 
 FORMS = [
     ({"name": "Shelf"}, "mcp_service_field"), ({"name": "a" * 41}, "mcp_service_field"), ({"mode": "sse"}, "mcp_service_field"),
-    ({"isNew": False}, "mcp_service_gone"), ({"command": ""}, "mcp_service_field"), ({"args": "x"}, "mcp_service_field"), ({"args": [1]}, "mcp_service_field"),
+    ({"isNew": False}, "mcp_service_gone"), ({"command": ""}, "mcp_service_field"), ({"args": 1}, "mcp_service_field"), ({"env": "NO VALUE"}, "mcp_service_field"), ({"args": [1]}, "mcp_service_field"),
     ({"cwd": "relative"}, "mcp_service_field"), ({"cwd": "/no/such/folder"}, "mcp_service_field"),
     ({"env": {"RULITH_TOKEN": "x"}}, "mcp_service_field"), ({"env": {"A-B": "x"}}, "mcp_service_field"), ({"env": {"A": 1}}, "mcp_service_field"), ({"env": [1]}, "mcp_service_field"),
     ({"mode": "streamable-http", "url": "ftp://a"}, "mcp_service_field"), ({"mode": "streamable-http", "url": "https://u:p@a/"}, "mcp_service_field"),
@@ -413,3 +415,18 @@ def test_the_packages_program_is_lent_to_its_service_alone(stage):
     services = {"files": {"package": {"entry": f"{FILESYSTEM.folder}/index.js"}}, "other": {}}
     lent = lent_of(services, file_of(stage.profile))
     assert str(folder_of(stage.profile) / "packages" / FILESYSTEM.folder / "index.js") in lent["files"] and len(lent["other"]) == 1
+
+
+def test_what_a_form_holds_is_taken_as_it_is_written_one_a_line(stage):
+    """Our decision: the page sends its fields as text, and only the server reads them; every field that a form has is one that a look takes."""
+    async def script(stage):
+        now = await state(stage)
+        await found(stage, {**SERVER, "args": f" {FAR} \n\n{{}}\n", "env": "SHELF_KEY=a=b c\nEMPTY=\n", "clearSecrets": "", "cwd": ""})
+        return now, json.loads(looks(stage)[0].args[1])["source"]
+    now, source = play(stage, script)
+    assert source["args"] == [FAR, "{}"] and source["env"] == {"SHELF_KEY": "a=b c", "EMPTY": ""} and "cwd" not in source
+    assert {each["mode"] for each in now["forms"]} == {"filesystem", "stdio", "streamable-http", "registry"}
+    assert {row["id"] for each in now["forms"] for row in each["fields"]} <= {"name", *PROBED}
+    (option,) = options({"packages": [{"registryType": "npm", "identifier": "x", "version": "1.0.0", "transport": {"type": "stdio"},
+                                       "packageArguments": [{"type": "named", "name": "--dir", "isRepeated": True}]}]})
+    assert filled(option, {"arg:0": "/a b\n/c\n"})["args"] == ["--dir", "/a b", "--dir", "/c"] and [row["id"] for row in option["form"]["fields"]] == ["name", "arg:0"]
