@@ -182,6 +182,15 @@ def test_an_unknown_effect_is_settled_in_place_by_the_consoles_own_rules(browser
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+def test_a_gateway_without_that_view_is_answered_in_its_console(browser, bench):
+    with Watched(browser, bench, quiet=False) as page:
+        page.route("**/console/embed.js", lambda route: route.fulfill(status=404, json={"ok": False}))
+        with page.expect_response("**/console/embed.js"):
+            change_board(page, lambda board: board["operations"].insert(0, operation(state="needs_person", agentId="agent_x")))
+        expect(page.locator(".box.needs").get_by_role("link", name="Look into it in the Console")).to_be_visible()
+        assert page.locator("[data-answer]").count() == 0
+
+
 HANGS = "import os, pathlib, time\npathlib.Path('write.started').touch()\nparent = os.getppid()\nwhile os.getppid() == parent:\n    time.sleep(0.05)\n"
 
 

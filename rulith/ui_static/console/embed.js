@@ -75,6 +75,10 @@ function draw(host, force = false) {
   const focused = host.contains(document.activeElement) ? document.activeElement.id : "";
   host.replaceChildren(...[content(host, entry)].flat(Infinity).filter(Boolean));
   for (const [id, value] of typed) { const field = document.getElementById(id); if (field) field.value = value; }
+  for (const each of host.querySelectorAll("h2, h3")) {        // it stands among the headings of another page
+    const title = h("h4", each.id ? { id: each.id } : {}, ...each.childNodes);
+    each.replaceWith(title);
+  }
   for (const link of host.querySelectorAll('a[href^="#"]')) Object.assign(link, { href: ROOT + link.getAttribute("href"), target: "_blank", rel: "noopener" });
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
 }
