@@ -4,13 +4,13 @@ import { at, get, post } from "../api.js";
 import { asked, stale } from "../asks.js";
 import { field, form, formOf, losing, problem, put, submit } from "../components/forms.js";
 import { button, pairs, quiet, toConsole } from "../components/parts.js";
-import { page, pane, screenOf } from "../components/screen.js";
+import { pane, screenOf } from "../components/screen.js";
 import { empty, known, marked } from "../components/states.js";
 import { e, h } from "../lib/dom.js";
 import { listeners } from "../sync.js";
 
 const KINDS = ["read", "write", "run"];
-let inst = "";
+let inst = "", seen = "";
 
 document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("tools.css", import.meta.url).href }));
 const old = () => stale(({ tools }) => tools);
@@ -22,6 +22,7 @@ const go = (...parts) => { location.hash = to(...parts); };
 const read = (path, query) => asked(`${inst} ${path} ${JSON.stringify(query ?? "")}`, () => get(at(inst, path, query)), { tools: !query });
 const json = (value) => JSON.stringify(value ?? null, null, 2);
 const lines = (text) => text.split("\n").map((each) => each.trim()).filter(Boolean);
+const page = (s, act, title, ...body) => pane(s, act, "detail", title, body, { back: to() });
 const section = (title, ...body) => e("section", e("h3", title), body);
 const shown = (value) => h("pre", { tabindex: 0 }, typeof value === "string" ? value : json(value));
 const list = (rows, draw) => h("ul", { class: "case-list", "data-list": true }, rows.map(draw));
@@ -156,6 +157,14 @@ export function view(s, act) {
   inst = id;
   return screenOf(s, "tools", what !== "", known(act, "Tools", read("worker-tools/state"), (state) => [
     pane(s, act, "list", `Tools of ${s.bench?.instances.find((each) => each.id === inst)?.name ?? ""}`, all(act, state)), (Object.hasOwn(PAGES, what) ? PAGES[what] : add)(s, act, state, ...names)]));
+}
+
+/** After a draw; what the gateway says of the Connection may have moved: a lock, a Worker that came back. */
+export function drawn(s) {
+  const now = JSON.stringify(s.boards[inst]?.board?.connection ?? "");
+  if (s.route.screen !== "tools" || now === seen) return;
+  seen = now;
+  old();
 }
 
 export function up(s) {
