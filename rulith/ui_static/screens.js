@@ -24,6 +24,7 @@ const PARTS = {
   model: () => import("./screens/model.js"),
   board: () => import("./screens/board.js"),
   case: () => import("./screens/case.js"),
+  first: () => import("./screens/first.js"),
   proof: () => import("./screens/proof.js"),
   talk: () => import("./screens/talk.js"),
 };

@@ -50,6 +50,7 @@ class Settings:
     def __init__(self, bench: Workbench) -> None:
         self.bench = bench
         self.path = bench.home.workbench / SETTINGS_FILE
+        bench.steps_away = bool(self._shared()[0].get(STEPS_AWAY))
         self._archive = kept_archive(bench.home)          # now: the running file may be replaced
         self._posts: dict[str, Callable[[Request], Awaitable[dict]]] = {
             "/doctor": self._doctor, "/backup": self._backup, "/gateway": self._gateway, "/budget": self._budget, "/steps": self._steps}
@@ -68,17 +69,20 @@ class Settings:
     # --- reading
 
     def _state(self) -> dict:
-        home, problem, shared = self.bench.home, "", {}
-        try:
-            shared = read_home_settings(self.path)
-        except Refused as refusal:
-            problem = refusal.teaching
+        home, (shared, problem) = self.bench.home, self._shared()
         own = {each.id: role_env(each.profile, "agent") for each in list(self.bench.instances.values())}
         places = [("Everything", home.path), ("Ledger", home.ledger), ("Agents and their workspaces", home.instances),
                   ("Backups", self._backups), ("Logs", home.logs), ("Prices", home.path / "prices.json")]
         return {"budget": limits_of(shared), "budgets": {key: limits_of(env) for key, env in own.items()}, "prices": self._prices(),
                 "stepsAway": bool(shared.get(STEPS_AWAY)), "problem": problem, "logs": self._logs(),
                 "places": [{"name": name, "path": str(path)} for name, path in places]}
+
+    def _shared(self) -> tuple[dict[str, str], str]:
+        """The settings of the home, and why they cannot be read."""
+        try:
+            return read_home_settings(self.path), ""
+        except Refused as refusal:
+            return {}, refusal.teaching
 
     @property
     def _backups(self) -> Path:
@@ -112,13 +116,12 @@ class Settings:
         try:
             with open(path, "rb") as file:
                 size = file.seek(0, os.SEEK_END)
-                # one more than is shown, and from the next line on: a secret that the cut halves is not shown either
                 file.seek(max(0, size - LOG_TAIL_BYTES))
                 content = file.read(LOG_TAIL_BYTES)
         except OSError as problem:
             raise Refused("file_unusable", path=str(path), problem=problem.strerror or problem) from None
         if size > LOG_TAIL_BYTES:
-            content = content.partition(b"\n")[2]
+            content = content.partition(b"\n")[2]          # from the next line on: half a secret would not be known as one
         return {"name": name, "text": hidden(content.decode("utf-8", "replace"), self._secrets()), "bytes": size, "shown": len(content)}
 
     def _secrets(self) -> Iterator[str]:
@@ -218,6 +221,7 @@ class Settings:
         if type(away) is not bool:
             raise Refused("settings_operation", operation=str(away)[:40])
         await asyncio.to_thread(change_home_settings, self.path, {STEPS_AWAY: "yes" if away else None})
+        self.bench.steps_away = away
         self.bench.changed()
         return {"stepsAway": away}
 

@@ -51,6 +51,8 @@ def test_an_agent_is_made_attached_and_given_a_model(browser, bench, model):
         first = json.loads(next(bench.home.rglob("agent.secrets.json")).read_text())["RULITH_TOKEN"]
         page.get_by_role("navigation", name="Agents").get_by_role("link", name="Agents", exact=True).click()
         make(page, "Night audit")
+        page.get_by_role("navigation", name="Agents").get_by_role("link", name=re.compile("^Night audit")).click()
+        page.get_by_role("link", name="Attach it").click()
         expect(page.get_by_role("link", name="Sign in in the Console")).to_be_visible()
         assert violations(page) == []
         assert page.evaluate(SIGN_IN, PASSPHRASE)
@@ -119,6 +121,9 @@ def test_a_program_that_you_have_gets_its_configuration_once(browser, bench):
         dialog.get_by_role("button", name="I have kept it: close").click()
         expect(page.get_by_text("Worker only: the program connects by itself.")).to_be_visible()
         expect(page.get_by_label("Endpoint")).to_have_count(0)
+        page.get_by_role("navigation", name="Agents").get_by_role("link", name=re.compile("^My editor")).click()
+        expect(page.get_by_text("A program elsewhere works as this Agent")).to_be_visible()
+        expect(page.get_by_role("button", name=re.compile("Start Agent|Run the verified|Send message"))).to_have_count(0)
         assert not any(token in path.read_text("utf-8", "replace") for path in bench.home.rglob("*.json"))
 
 

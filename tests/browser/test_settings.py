@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.browser.axe import violations
-from tests.browser.real_bench import WAIT_MS, Watched, expect
+from tests.browser.real_bench import WAIT_MS, Watched, expect, run_calculation
 
 NO_NOTICES = "Object.defineProperty(Notification, 'permission', {value: 'default'}); Notification.requestPermission = async () => { window.asked = (window.asked ?? 0) + 1; return 'denied'; }; 0"
 
@@ -62,6 +62,37 @@ def test_a_person_sets_limits_looks_at_the_home_and_copies_its_ledger(browser, b
         bench.wait_for_another("gateway", pid)
         expect(page.get_by_label("Gateway", exact=True).get_by_text("online")).to_be_visible(timeout=60_000)
     assert all("400" in each or "502" in each for each in watched.complaints) and len(watched.complaints) == 2      # the browser's own word on what was refused
+
+
+def test_first_steps_tick_by_what_is_true_and_are_put_away_in_the_home(browser, bench):
+    with Watched(browser, bench) as page:
+        steps = page.get_by_label("First steps")
+        expect(steps.get_by_text("to do")).to_have_count(3)
+        article = run_calculation(page, "calc-001")
+        expect(article).to_contain_text("Completed", timeout=WAIT_MS)
+        expect(steps.get_by_role("listitem").first).to_contain_text("done")
+        assert violations(page) == []
+        steps.get_by_role("link", name="Set one up and test it").click()
+        page.get_by_label("Model", exact=True).and_(page.get_by_role("combobox")).select_option("custom")
+        page.get_by_label("Endpoint").fill("http://127.0.0.1:9/v1")
+        page.get_by_label("Model name").fill("silent")
+        page.get_by_role("button", name="Save the model").click()
+        expect(page.get_by_role("link", name="silent").last).to_be_visible()
+        page.go_back()
+        expect(steps.get_by_text("to do")).to_have_count(1)
+        steps.get_by_role("button", name="Put these away").focus()
+        page.keyboard.press("Enter")
+        expect(steps).to_have_count(0)
+        page.reload()
+        expect(page.get_by_role("heading", name="Verified calculation")).to_be_visible()
+        expect(steps).to_have_count(0)
+        page.evaluate("location.hash = '#/settings/backup'")
+        page.get_by_label("Show the first steps").check()
+        expect(page.get_by_label("Show the first steps")).to_be_checked()
+        page.evaluate("location.hash = ''")
+        expect(steps.get_by_text("to do")).to_have_count(1)
+        page.get_by_label("Add files").set_input_files({"name": "note.txt", "mimeType": "text/plain", "buffer": b"a note"})
+        expect(steps).to_have_count(0)                       # nothing is left to do
 
 
 def test_settings_by_keyboard_on_a_dark_phone_and_enlarged(browser, bench):

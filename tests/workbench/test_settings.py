@@ -10,7 +10,7 @@ import pytest
 from rulith.disk.home_settings import SETTINGS_FILE
 from rulith.disk.model_settings import agent_env
 from rulith.disk.profiles import role_env
-from rulith.workbench.settings import hidden
+from rulith.workbench.settings import Settings, hidden
 
 from tests.workbench.test_page_http import play
 
@@ -134,6 +134,7 @@ def test_first_steps_are_put_away_in_the_home_itself(stage):
     async def script(stage):
         before = await stage.page.get("/api/settings")
         await stage.page.post("/api/settings/steps", {"away": True})
+        assert (await stage.page.get("/api/state"))["stepsAway"] and Settings(stage.bench) and stage.bench.steps_away        # after a restart too
         return before["stepsAway"], (await stage.page.get("/api/settings"))["stepsAway"], await stage.page.post("/api/settings/steps", {"away": "yes"})
     before, after, wrong = play(stage, script)
     assert (before, after) == (False, True) and wrong[1]["errorCode"] == "settings_operation"

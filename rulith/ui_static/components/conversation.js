@@ -104,18 +104,31 @@ function head(s, instance, act) {
       { kind: "bare model-name", title: "Model settings" }),
     running ? marked("working", "running", "running") : instance.agent.talk.state === "stopped" && marked("idle", "quiet", "offline"),
     h("span", { class: "grow" }),
-    !running && screen("talk")?.agentLine(s, instance, act),
+    !running && worksHere(instance) && screen("talk")?.agentLine(s, instance, act),
     running && button("Stop the run", () => act.stopRun(instance.id), { mark: "stop" }),
     iconButton("panel", "Now, Cases, Board, Worker", () => act.toggleSide(),
       { "aria-expanded": String(s.ui.side || s.ui.sheet === "side"), "aria-controls": "side", title: "Side panel" }));
 }
 
+/** Whether an Agent of this profile can be started here at all. */
+const worksHere = ({ attached, mode }) => attached && mode === "local_agent";
+
+/** The calculation is shown where its Tools are, and as long as nobody knows. */
+function hasCalculation(s, instance) {
+  const tools = s.boards[instance.id]?.board?.connection?.tools;
+  return worksHere(instance) && (!tools || tools.some((tool) => tool.id.startsWith("rulith.verified_calculation.")));
+}
+
 /** What is missing for a model to take part, and where to mend it. */
-function aboutTheModel(instance, act) {
+function aboutTheModel(s, instance, act) {
+  if (!worksHere(instance)) {
+    return h("p", { class: "note", id: "no-agent" }, icon("note"), h("span", {}, instance.attached ? "A program elsewhere works as this Agent; this computer runs its Worker. " : "It is not attached to an Agent of the gateway yet. ",
+      h("a", { href: `#/agents/${instance.id}` }, instance.attached ? "Its page" : "Attach it")));
+  }
   const { configured, ready, reason } = instance.model;
   if (configured && ready) return null;
   return h("p", { class: "note", id: "no-model" }, icon("note"), h("span", {},
-    configured ? `${reason} ` : "No model is configured. The calculation below needs none. ",
+    configured ? `${reason} ` : `No model is configured. ${hasCalculation(s, instance) ? "The calculation below needs none. " : ""}`,
     button(configured ? "Open the model settings" : "Configure a model", () => act.openModel(instance.id), { kind: "inline" })));
 }
 
@@ -134,7 +147,7 @@ export function conversation(s, instance, act) {
   const past = (s.boards[instance.id]?.board?.cases ?? []).filter((row) => !known.has(row.caseId))
     .sort((a, b) => moment(b.openedAt) - moment(a.openedAt)).slice(0, PAST_SHOWN);
   const jobs = [
-    calculation(s, instance, act),
+    hasCalculation(s, instance) && calculation(s, instance, act),
     past.length + runs.length > 0 && h("section", { class: "history", "aria-label": "Work so far" },
       [...runs].reverse().map((run, index) => runArticle(run, s, instance, act, index === 0)),
       past.map((row) => pastCase(row, s, instance, act))),
@@ -143,9 +156,9 @@ export function conversation(s, instance, act) {
     head(s, instance, act),
     h("div", { class: "talk-scroll", onscroll: part?.scrolled },
       h("div", { class: "measure" },
-        aboutTheModel(instance, act),
+        aboutTheModel(s, instance, act),
         part?.talkOf(s, instance)?.total > 0 ? h("details", { key: "jobs", class: "steps-fold" }, h("summary", {}, "The calculation and work so far"), jobs) : jobs,
         part?.talk(s, instance, act))),
     part?.newBelow(s, instance, act),
-    part?.composer(s, instance, act));
+    worksHere(instance) && part?.composer(s, instance, act));
 }

@@ -17,6 +17,7 @@ import { talkState, workerState } from "../words.js";
 const THEMES = [["auto", "as the system"], ["light", "light"], ["dark", "dark"]];
 const PERIODS = [["day", "each day"], ["month", "each month"], ["run", "each run"]];
 const SIGNS = { ok: ["ok", "done", "done"], note: ["note", "waiting", "waiting"], wrong: ["wrong", "bad", "failed"] };
+const CAPS = ["tokens", "rounds", "money"];
 const MIB = 2 ** 20;
 
 document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("settings.css", import.meta.url).href }));
@@ -38,7 +39,7 @@ async function does(key, part, body, said) {
 function account(s) {
   const { gateway, council, instances, version, startedAt } = s.bench, words = gateway.state.replaceAll("_", " ");
   const restart = async () => { if (await does("gateway", "/gateway", { operation: "restart" }, "The gateway starts anew")) put("gateway", null); loadBench(); };
-  return [section("Account", e("p", "You are signed in on this computer, by the address that `rulith start` printed. Decisions need your passphrase, in the Console."), toConsole("People and sign-ins")),
+  return [section("Account", e("p", "You are signed in on this computer, by the address that ", e("code", "rulith start"), " printed. Decisions need your passphrase, in the Console."), e("div.row", toConsole("People and sign-ins"))),
     section("Gateway", e("p", marked(words, gateway.state === "online" ? "done" : "waiting", gateway.state === "online" ? "done" : "waiting"), " ", gateway.detail),
       pairs([["Address", gateway.url], ["Started by", gateway.owned ? "this workbench" : "another program of this home"], ["Process", gateway.pid], ["Last heard", gateway.heardAt && ago(gateway.heardAt, s.now)]]),
       gateway.owned ? sure("gateway", act, "Restart the gateway", "Agents and Workers wait until it answers again. What was under way stays known: nothing runs twice.", "Restart it", restart) : quiet("Restart it where it was started.")),
@@ -57,11 +58,12 @@ function budgets(s) {
     const one = (id, words, row) => {
       const key = `budget/${id}`, of = (name) => form(key)[name] ?? row[name];
       const body = () => ({ profile: id, ...Object.fromEntries(Object.keys(row).map((name) => [name, String(of(name)).trim()])) });
-      const whole = (name, label, note) => field(key, name, label, { value: row[name], inputmode: "decimal", placeholder: id ? all.budget[name] || "no limit" : "no limit", note });
+      const follows = (name) => id && (name === "maxRounds" || CAPS.every((each) => of(each) === ""));       // one cap of its own, and no other is the home's
+      const whole = (name, label) => field(key, name, label, { value: row[name], inputmode: "decimal", placeholder: (follows(name) && all.budget[name]) || (name === "maxRounds" ? "12" : "no limit") });
       return section(words, formOf(key, act, "Save the limits", async () => { if (await does(key, "/budget", body(), "Limits saved")) put(key, null); },
-        e("div.fields", whole("tokens", "Tokens"), whole("rounds", "Calls of the model"), whole("money", `Money${all.prices.currency ? ` (${all.prices.currency})` : ""}`), field(key, "per", "Counted anew", { options: PERIODS, value: row.per }), whole("maxRounds", "Replies in one turn", id ? "" : "12 where nothing is said"))));
+        e("div.fields", whole("tokens", "Tokens"), whole("rounds", "Calls of the model"), whole("money", `Money${all.prices.currency ? ` (${all.prices.currency})` : ""}`), field(key, "per", "Counted anew", { options: PERIODS, value: row.per }), whole("maxRounds", "Replies in one turn"))));
     };
-    return [quiet("A call is charged the most it can cost before it is sent, so a limit is reached early rather than passed. An empty field is no limit."), all.problem && e("p.box", all.problem),
+    return [quiet("A call is charged the most it can cost before it is sent, so a limit is reached early rather than passed. An Agent with a limit of its own has none of the others."), all.problem && e("p.box", all.problem),
       e("p", all.prices.problem ? `Money cannot be limited yet: ${all.prices.problem}.` : `Prices of ${all.prices.models} models are known.`),
       one(null, "Every Agent without limits of its own", all.budget), s.bench.instances.filter((row) => row.mode === "local_agent").map((row) => one(row.id, row.name, all.budgets[row.id] ?? all.budget))];
   });
@@ -74,7 +76,7 @@ section("Notifications", check("notify", "Tell me while I look elsewhere: decisi
 function doctor() {
   const found = form("check").found, run = async (repair) => { const answer = await does("check", "/doctor", { repair }); if (answer) put("check", { found: answer, at: Date.now() }); };
   const isBusy = Boolean(form("check").busy), left = found?.checks.some(({ name, text }) => name === "leftover" && text.includes("--repair"));
-  return [quiet("What `rulith doctor` says of this computer and this home: it changes nothing and shows no secret."),
+  return [quiet("What ", e("code", "rulith doctor"), " says of this computer and this home: it changes nothing and shows no secret."),
     e("div.row", button(isBusy ? "Looking…" : "Look now", () => run(false), { kind: "primary", "aria-disabled": isBusy ? "true" : false }), left && button("Remove what was left over", () => run(true), { kind: "button" }),
       found && button("Copy", () => act.copy(found.checks.map(({ state, name, text }) => `${state} ${name} ${text}`).join("\n"), "Copied"), { mark: "copy" })),
     problem("check", act), isBusy && !found && loading("the check", 6),
