@@ -152,7 +152,6 @@ def test_a_folder_is_looked_at_its_tools_chosen_authorized_and_read_through_the_
                 break
             page.wait_for_timeout(100)
         url, tools = authorize(bench, profile)
-        page.evaluate("dispatchEvent(new Event('focus'))")
         expect(row).to_contain_text("locked, offered")
     host = Host(url, json.loads((profile / "agent.secrets.json").read_text())["RULITH_TOKEN"])
     assert host.call("OpenCase", {"caseType": "use_files", "businessKey": {"about": "how many"}})["accepted"]
