@@ -156,6 +156,7 @@ export function conversation(s, instance, act) {
     head(s, instance, act),
     h("div", { class: "talk-scroll", onscroll: part?.scrolled },
       h("div", { class: "measure" },
+        worksHere(instance) && s.bench.stepsAway === false && screen("first")?.steps(s, instance, act),
         aboutTheModel(s, instance, act),
         part?.talkOf(s, instance)?.total > 0 ? h("details", { key: "jobs", class: "steps-fold" }, h("summary", {}, "The calculation and work so far"), jobs) : jobs,
         part?.talk(s, instance, act))),

@@ -22,5 +22,5 @@ export function steps(s, instance, act) {
   const away = () => post("/api/settings/steps", { away: true }).then(loadBench, (error) => act.tell(error.message));
   return h("section", { key: "steps", class: "box quiet-box", "aria-label": "First steps" }, e("h3", "First steps"),
     e("ol.plain-list", list.map(([done, words, ...how]) => h("li", { key: words, class: "line" }, done ? marked("done", "done", "done") : marked("to do", "quiet", "open"), e("div.grow", h("strong", {}, words), !done && e("p.quiet", how))))),
-    button("Put these away", away, { kind: "inline" }));
+    e("div.row", button("Put these away", away)));
 }
