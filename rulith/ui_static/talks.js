@@ -171,10 +171,10 @@ function take(s, id, session, kept, before) {
 }
 
 const loadDrafts = (id) => read(`drafts ${id}`, async () => {
+  entryOf(state, id).drafts = true;          // asked for once: without them the page goes on
   const before = { ...state.says };
   const { drafts } = await get(at(id, "drafts"));
   change((s) => {
-    entryOf(s, id).drafts = true;
     const kept = new Map(drafts.map((row) => [row.sessionKey, row]));
     for (const key of Object.keys(s.says)) if (key.startsWith(`${id}/`) && !kept.has(key.slice(id.length + 1))) take(s, id, key.slice(id.length + 1), null, before);
     for (const [session, row] of kept) take(s, id, session, row, before);
