@@ -113,7 +113,7 @@ async def author(client: ModelClient, material: Material, check: Callable[[dict]
     """
     ids, entries = CallIds(), [UserEntry(material.task())]
     kept: list[Entry] = list(entries)
-    without, drafts = 0, 0
+    without = 0
     for number in range(1, rounds + 1):
         began(number)
         reply = await client.ask(SYSTEM, kept, [CHECK], ids)
@@ -129,7 +129,6 @@ async def author(client: ModelClient, material: Material, check: Callable[[dict]
             continue
         without = 0
         checked = await check(draft)
-        drafts += 1
         heard(number, draft, checked)
         if checked.is_sound:
             return QUESTIONS if draft.get("questions") else READY
