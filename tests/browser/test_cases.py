@@ -95,8 +95,10 @@ def test_a_case_is_understood_compared_and_decided_without_leaving_the_page(brow
         page.set_viewport_size({"width": 1440, "height": 900})
         page.keyboard.press("Escape")
         expect(page.locator(".case-head")).to_contain_text("calc-asked")
-        # and it is decided here: a rejection wants a reason, an approval none
-        side(page, "Now")
+        # and it is decided here; the key leads to the question and not onto its answer
+        page.keyboard.press("g")
+        page.keyboard.press("n")
+        expect(box).to_be_focused()
         box.get_by_role("button", name="Approve these values").press("Enter")
         expect(page.locator(".box.needs")).to_have_count(0)
         article.get_by_role("button", name="Go on with this Case").click()

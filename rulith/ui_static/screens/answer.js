@@ -17,7 +17,7 @@ await new Promise((resolve) => {
 const view = await import(VIEW).catch(() => null);       // a gateway of an older release has none: then its Console is led to
 view?.begin((signedIn) => { if (signedIn !== state.ui.signedIn) change((s) => { s.ui.signedIn = signedIn; }); });
 
-const host = (key, asked) => h("li", { class: "box needs answer", key, "data-answer": key, foreign: true, hook: (element) => view.show(element, asked) });
+const host = (key, asked) => h("li", { class: "box needs answer", key, "data-answer": key, "data-row": true, tabindex: -1, foreign: true, hook: (element) => view.show(element, asked) });
 
 export const decision = (row) => host(`here ${row.id}`, { id: row.id });
 export const unknown = (op) => host(`here op${op.ordinal}`, { agent: op.agentId, ordinal: op.ordinal });
