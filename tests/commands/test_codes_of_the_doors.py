@@ -191,8 +191,8 @@ def test_a_named_manifest_that_is_not_there_is_tool_manifest_missing(tmp_path):
     """A mistyped name is no wish for built-in Tools alone; where nothing is named, they are what runs."""
     environ = {"RULITH_CONNECTION": "conn_1", "RULITH_CONNECTION_KEY": "k", "RULITH_HOME": str(tmp_path)}
     named = worker_settings({**environ, "RULITH_TOOLS_FILE": "mistyped.json"}, tmp_path)
-    assert code_of(worker._installed, named) == "tool_manifest_missing"
-    assert worker._installed(worker_settings(environ, tmp_path))
+    assert code_of(worker._installed, named, {}) == "tool_manifest_missing"
+    assert worker._installed(worker_settings(environ, tmp_path), {})
 
 
 def test_a_python_that_cannot_name_itself_is_python_unknown(monkeypatch):

@@ -40,7 +40,7 @@ SOURCES = [path for path in (ROOT / "rulith").rglob("*.py") if "__pycache__" not
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 VARIABLE = re.compile(r"\bRULITH_[A-Z][A-Z_]*[A-Z]\b")
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]\b")
-FOREIGN_FLAGS = {"--transport", "--header", "--url", "--bearer-token-env-var", "--dangerously-load-development-channels", "--cli", "--method", "--tool-name", "--long"}  # of the MCP hosts that are shown, and of the proofs that take long
+FOREIGN_FLAGS = {"--transport", "--header", "--url", "--bearer-token-env-var", "--dangerously-load-development-channels", "--cli", "--method", "--tool-name", "--long", "--ignore-scripts"}  # of the MCP hosts that are shown, npm, and of the proofs that take long
 LENT_FLAGS = {"--dangerously", "--yolo", "--afk", "--auto", "--print", "--force", "--full-auto", "--allow-all", "--trust", "--settings", "--add-dir", "--permission-mode",
               "--approval-mode"}                      # of programs that an agent may be, which its launch profile may not hold
 BUILD_VARIABLES = {"RULITH_CONTRACT_REPO"}
