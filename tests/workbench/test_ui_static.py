@@ -24,7 +24,7 @@ def name(path):
 
 
 def without_comments(text):
-    return re.sub(r"/\*.*?\*/|(?m:^\s*//.*$)", "", text, flags=re.DOTALL)
+    return re.sub(r"/\*.*?\*/|(?m:^\s*//[^\n]*$)", "", text, flags=re.DOTALL)
 
 
 class Elements(HTMLParser):
