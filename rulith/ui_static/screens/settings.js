@@ -63,7 +63,7 @@ function budgets(s) {
       return section(words, formOf(key, act, "Save the limits", async () => { if (await does(key, "/budget", body(), "Limits saved")) put(key, null); },
         e("div.fields", whole("tokens", "Tokens"), whole("rounds", "Calls of the model"), whole("money", `Money${all.prices.currency ? ` (${all.prices.currency})` : ""}`), field(key, "per", "Counted anew", { options: PERIODS, value: row.per }), whole("maxRounds", "Replies in one turn"))));
     };
-    return [quiet("New limits count after the turn under way. A call is charged the most it can cost before it is sent, so a limit is reached early rather than passed. An Agent with a limit of its own has none of the others."), all.problem && e("p.box", all.problem),
+    return [quiet("New limits count after the turn under way. A call is charged the most it can cost before it is sent, so a limit is reached early rather than passed. An Agent with a limit of its own keeps to that alone."), all.problem && e("p.box", all.problem),
       e("p", all.prices.problem ? `Money cannot be limited yet: ${all.prices.problem}.` : `Prices of ${all.prices.models} models are known. While money is limited, a model without a price is not asked.`),
       one(null, "Every Agent without limits of its own", all.budget), s.bench.instances.filter((row) => row.mode === "local_agent").map((row) => one(row.id, row.name, all.budgets[row.id] ?? all.budget))];
   });
