@@ -9,6 +9,9 @@ from tests.browser.real_bench import WAIT_MS, Watched, expect, run_calculation
 
 NO_NOTICES = "Object.defineProperty(Notification, 'permission', {value: 'default'}); Notification.requestPermission = async () => { window.asked = (window.asked ?? 0) + 1; return 'denied'; }; 0"
 
+AWAY = """window.told = []; document.hasFocus = () => false;
+window.Notification = class { static permission = 'granted'; static requestPermission = async () => 'granted'; constructor(words, {body}) { told.push(`${words}: ${body}`); } };"""
+
 
 def part(page, name):
     page.get_by_role("main").get_by_role("link", name=name, exact=True).click()
@@ -93,6 +96,28 @@ def test_first_steps_tick_by_what_is_true_and_are_put_away_in_the_home(browser, 
         expect(steps.get_by_text("to do")).to_have_count(1)
         page.get_by_label("Add files").set_input_files({"name": "note.txt", "mimeType": "text/plain", "buffer": b"a note"})
         expect(steps).to_have_count(0)                       # nothing is left to do
+
+
+def test_a_decision_is_announced_where_the_person_asked_for_it_and_looks_elsewhere(browser, bench):
+    with Watched(browser, bench) as page, Watched(browser, bench) as other:
+        for each in (page, other):
+            each.add_init_script(AWAY)
+            each.reload()
+        page.evaluate("location.hash = '#/settings/look'")
+        notify = page.get_by_label("Tell me while I look elsewhere")
+        expect(notify).not_to_be_checked()
+        notify.check()
+        expect(notify).to_be_checked()
+        page.evaluate("location.hash = ''")
+        run_calculation(page, "calc-asked", approve=True)
+        for each in (page, other):
+            expect(each.locator(".box.needs")).to_have_count(1, timeout=WAIT_MS)
+        page.wait_for_function("told.length > 0", timeout=WAIT_MS)
+        assert page.evaluate("told") == ["A decision waits for you: Assistant"]
+        assert other.evaluate("told") == []                  # this browser was not asked to
+        page.reload()
+        expect(page.locator(".box.needs")).to_have_count(1, timeout=WAIT_MS)
+        assert page.evaluate("told") == []                   # what waited before is no news
 
 
 def test_settings_by_keyboard_on_a_dark_phone_and_enlarged(browser, bench):

@@ -4,6 +4,7 @@ Source  the workbench surface, "settings"; the design, "budgets"
 """
 
 import json
+import os
 
 import pytest
 
@@ -109,6 +110,21 @@ def test_the_check_and_a_backup_are_those_of_the_command_line(stage):
     assert status == 200 and {"python", "home", "profile", "ledger"} <= {row["name"] for row in found["checks"]}
     assert "rlt_" not in json.dumps(found)
     assert refused == 502 and answer["errorCode"] == "verb_unanswered" and f"The home {stage.home.path}" in answer["teaching"]
+
+
+def test_a_repair_takes_away_what_the_doctor_offers_and_nothing_else(stage):
+    spare = stage.home.workbench / "registry.json.0123456789abcdef.tmp"
+    spare.write_text("half")
+    os.utime(spare, (1, 1))
+
+    async def script(stage):
+        looked = await stage.page.post("/api/settings/doctor", {})
+        assert spare.exists()
+        return looked, await stage.page.post("/api/settings/doctor", {"repair": True}), await stage.page.post("/api/settings/doctor", {"repair": "yes"})
+    looked, repaired, wrong = play(stage, script)
+    assert any("--repair" in row["text"] for row in looked[1]["checks"] if row["name"] == "leftover")
+    assert repaired[0] == 200 and not spare.exists() and stage.home.registry.exists()
+    assert wrong[1]["errorCode"] == "settings_operation"
 
 
 @pytest.mark.parametrize("name", ["", "../x.db", "a/b", ".hidden", "x" * 81, 7, None, "é.db", "a\n"])
