@@ -184,6 +184,8 @@ class Workbench:
                 instance.talker.role.restart()
             if moved and instance.worker.state in (Is.STARTING, Is.ONLINE):
                 instance.worker.restart()
+            elif moved and instance.worker_wanted and instance.worker.state is Is.NEEDS_SETUP and not self.blocked(instance):
+                instance.worker.start()        # who refused it may have been another home's gateway, at the address that ours had
             else:
                 self._start_worker(instance)
 

@@ -490,6 +490,20 @@ def test_a_worker_that_would_work_in_the_home_of_others_is_not_started_and_its_p
     play(stage, scene, up=False)
 
 
+def test_a_worker_refused_at_an_address_that_the_gateway_has_left_tries_the_new_one(stage):
+    """A past bug: another home's gateway took the port of a killed one and refused its Worker, for good."""
+    async def script(stage):
+        stage.spawn.of("worker")[0].child.exit(3, "not this gateway's key")
+        await stage.until(lambda: stage.instance.worker.state.value == "needs_setup")
+        gateway = stage.spawn.of("gateway")[0]
+        gateway.child.tell({"type": "listening", "url": stage.gateway_url})
+        assert len(stage.spawn.of("worker")) == 1                    # the same one would say the same
+        gateway.child.tell({"type": "listening", "url": stage.gateway_url.replace("127.0.0.1", "localhost")})
+        worker = await stage.spawn.wait_for("worker", 2)
+        assert worker.env["RULITH_WORK_URL"].startswith("http://localhost")
+    play(stage, script)
+
+
 def test_a_worker_that_outlived_a_killed_workbench_is_named_and_nothing_starts_beside_it(stage):
     left = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
     row = {"role": "worker", "pid": left.pid, "instanceId": stage.profile.id, **process_stamp(left.pid)}
