@@ -181,7 +181,6 @@ def test_no_wait_forgets_a_cancellation():
         for path in modules()
         for node in ast.walk(parsed(path))
         if isinstance(node, ast.Attribute) and node.attr == "wait_for" and isinstance(node.value, ast.Name) and node.value.id == "asyncio"
-        and shown(path) != "rulith/forum/waiting.py"       # its caller ends by itself
     ]
     assert not wrong, "\n".join(wrong)
 

@@ -17,6 +17,7 @@ from rulith.council import advice
 from rulith.council.shapes import Actor
 from rulith.council.wake import moved_threads
 from rulith.forum.arguments import flag, only, whole
+from rulith.net.link import within
 
 WAIT_S, WAIT_MAX_S, SUPERVISED_MAX_S = 45, 3_600, 15
 SCANNED_MAX, TOLD_MAX = 200, 100
@@ -43,7 +44,7 @@ class Subscription:
     async def changed(self, timeout_s: float | None = None) -> bool:
         """Wait for the next change; False when `timeout_s` passed first."""
         try:
-            await asyncio.wait_for(self._moved.wait(), timeout_s)
+            await within(timeout_s, self._moved.wait())
         except asyncio.TimeoutError:
             return False
         self._moved.clear()

@@ -175,8 +175,8 @@ async def open_link(host: str, port: int, *, tls: ssl.SSLContext | None = None, 
         raise LinkFailed("connect", f"no connection to {host} port {port} within {timeout_s:g} s") from None
 
 
-async def within(timeout_s: float, work: Awaitable[T]) -> T:
-    """What `work` comes to. Raises asyncio.TimeoutError.
+async def within(timeout_s: float | None, work: Awaitable[T]) -> T:
+    """What `work` comes to. Raises asyncio.TimeoutError; never where no time is told.
 
     Not `asyncio.wait_for`: before Python 3.12 that forgets a cancellation which comes together with the result.
     """

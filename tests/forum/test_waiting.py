@@ -302,3 +302,20 @@ def test_who_is_there_is_told_to_the_person_alone(council):
         council.does(ann, "list_connections")
     assert refused.value.code == "council_not_found" and council.forum.db.latest_seq() == before
     assert council.forum.run(PERSON, "list_connections", {})
+
+
+def test_a_wait_that_is_cancelled_as_a_change_comes_is_cancelled(council):
+    """The change and the cancellation may be any number of turns apart; neither swallows the other."""
+    async def story():
+        for turns in range(6):
+            with council.forum.bus.subscribe(1) as subscription:
+                waiting = asyncio.ensure_future(subscription.changed(60))
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                subscription.wake()
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                had_ended = not waiting.cancel()
+                await asyncio.wait([waiting])
+                assert waiting.result() is True if had_ended else waiting.cancelled(), turns
+    asyncio.run(story())
