@@ -187,10 +187,10 @@ class Threads:
             self.db.update("message", before["id"], body=words.body, verdict=words.verdict, severity=words.severity, refs=json_list(refs), edited_at=at)
             self.db.update("thread", thread.id, updated_at=at)
             self.db.index("message", before["id"], thread.id, room.id, words.body)
+            plan, digest = self._plan_again(row, thread)
             self.db.event("message.edited", at, room=room.id, thread=thread.id, actor=actor.agent_id, message_id=before["id"],
                           body_changed=before["body"] != words.body, previous_verdict=before["verdict"], previous_severity=before["severity"],
-                          verdict=words.verdict, severity=words.severity)
-            plan = self._plan(thread.id) if row["export_path"] and thread.is_terminal else None
+                          verdict=words.verdict, severity=words.severity, **digest)
         self.forum.changed()
         record = self._write(row, plan) if plan else {}
         return {"message_id": before["id"], "thread_id": thread.id, "called": called, **record}
@@ -206,8 +206,8 @@ class Threads:
             called = self._call(thread, room, actor, body, at)
             self.db.update("thread", thread.id, body=body, updated_at=at)
             self.db.index("thread", thread.id, thread.id, room.id, f"{row['title']}\n{body}")
-            self.db.event("thread.updated", at, room=room.id, thread=thread.id, actor=actor.agent_id)
-            plan = self._plan(thread.id) if row["export_path"] and thread.is_terminal else None
+            plan, digest = self._plan_again(row, thread)
+            self.db.event("thread.updated", at, room=room.id, thread=thread.id, actor=actor.agent_id, **digest)
         self.forum.changed()
         record = self._write(row, plan) if plan else {}
         return {"thread_id": thread.id, "called": called, **record}
@@ -265,6 +265,11 @@ class Threads:
         plan = Plan(self.forum.project(detail["project_id"])["folder_path"], name, content, "/".join((*RECORDS, name)), "sha256:" + sha256_hex(content.encode("utf-8")))
         self.db.update("thread", thread_id, export_path=plan.path, record_digest=WRITING + plan.digest)
         return plan
+
+    def _plan_again(self, before: Mapping, thread: Thread) -> tuple[Plan | None, dict]:
+        """The record anew of a thread that ended with one, and what the event of its change says of it."""
+        plan = self._plan(thread.id) if before["export_path"] and thread.is_terminal else None
+        return plan, ({"record_digest": plan.digest} if plan else {})
 
     def _write(self, before: Mapping, plan: Plan) -> dict:
         """Write what was planned, and note how it went: {export_path, record_digest} or {record_problem}."""

@@ -138,6 +138,9 @@ def test_editing_a_resolved_threads_message_rewrites_its_record(council):
     ended = council.act("resolve_thread", thread_id=thread, summary="so it is")
     edited = council.act("edit_message", message_id=mine, body="a later word")
     assert edited["record_digest"] != ended["record_digest"] and "a later word" in (council.folder / ended["export_path"]).read_text()
+    topic = council.act("update_thread", thread_id=thread, body="@ann a clearer question")
+    told = [(each["kind"], each["payload"].get("record_digest")) for each in council.events()[-3:]]
+    assert told == [("thread.resolved", ended["record_digest"]), ("message.edited", edited["record_digest"]), ("thread.updated", topic["record_digest"])]
     assert refused(council.does, ann, "reply", thread_id=thread, body="late").code == "council_closed"
 
 
