@@ -141,7 +141,7 @@ class Workbench:
         if self.environ.get("RULITH_SEED_WORKSPACE"):
             env["RULITH_SEED_WORKSPACE"] = self.environ["RULITH_SEED_WORKSPACE"]
         args = ["--home", str(self.home.path)]
-        if self.link.url and self.gateway.failures == 1:
+        if self.link.url and self.gateway.failures <= 1:             # asked for, or its first end by itself
             args += ["--listen", self.link.url.partition("//")[2]]     # where Workers and Agents already look
         return await self.spawn("gateway", env=env, args=args, log_path=self.home.logs / "gateway.log", on_event=on_event)
 

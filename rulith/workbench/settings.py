@@ -228,8 +228,9 @@ class Settings:
 
 def limits_of(env: dict[str, str]) -> dict[str, str]:
     """A budget as the form shows it; the empty text is no limit."""
-    parts = dict(part.strip().partition("=")[::2] for part in env.get(BUDGET, "").split(",") if "=" in part)
-    return {**{name: parts.get(name, "day" if name == "per" else "").strip() for name in LIMITS}, "maxRounds": env.get(ROUNDS, "")}
+    pairs = (part.partition("=") for part in env.get(BUDGET, "").split(","))
+    parts = {name.strip(): value.strip() for name, _, value in pairs}
+    return {**{name: parts.get(name, "day" if name == "per" else "") for name in LIMITS}, "maxRounds": env.get(ROUNDS, "")}
 
 
 def hidden(text: str, secrets: Iterator[str]) -> str:

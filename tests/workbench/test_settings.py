@@ -8,10 +8,11 @@ import os
 
 import pytest
 
+from rulith.base.errors import Refused
 from rulith.disk.home_settings import SETTINGS_FILE
 from rulith.disk.model_settings import agent_env
 from rulith.disk.profiles import role_env
-from rulith.workbench.settings import Settings, hidden
+from rulith.workbench.settings import Settings, hidden, limits_of
 
 from tests.workbench.test_page_http import play
 
@@ -35,6 +36,19 @@ def test_an_agent_without_limits_of_its_own_gets_those_of_the_home(stage):
     assert shared["RULITH_BUDGET"] == "rounds=40,tokens=200000,per=day" and shared["RULITH_MAX_ROUNDS"] == "20"
     assert own["RULITH_BUDGET"] == "tokens=5,per=day" and own["RULITH_MAX_ROUNDS"] == "20"
     assert told["budget"]["tokens"] == "200000" and told["budgets"][stage.profile.id] == {"rounds": "", "tokens": "5", "money": "", "per": "day", "maxRounds": ""}
+
+
+def test_limits_written_by_hand_are_shown_as_they_count():
+    assert limits_of({"RULITH_BUDGET": " tokens = 5 , per=run,", "RULITH_MAX_ROUNDS": "3"}) == {"rounds": "", "tokens": "5", "money": "", "per": "run", "maxRounds": "3"}
+    assert limits_of({}) == {"rounds": "", "tokens": "", "money": "", "per": "day", "maxRounds": ""}
+
+
+def test_an_agent_does_not_start_without_limits_that_cannot_be_read(stage):
+    """A damaged file must not mean that nothing is limited."""
+    (stage.home.workbench / SETTINGS_FILE).write_text("{")
+    with pytest.raises(Refused) as refused:
+        agent_env(stage.profile)
+    assert refused.value.code == "home_settings_unreadable"
 
 
 def test_empty_limits_are_no_limits(stage):
@@ -141,7 +155,7 @@ def test_a_gateway_of_ours_starts_anew_and_another_one_is_left_alone(stage):
         stage.bench._owned = False
         return ours, answer, again, wrong, await stage.page.post("/api/settings/gateway", {"operation": "restart"})
     ours, (status, _), again, wrong, elsewhere = play(stage, script)
-    assert ours and status == 200 and again is not None
+    assert ours and status == 200 and again.args[-2:] == ["--listen", stage.gateway_url.partition("//")[2]]      # where Workers and Agents look
     assert wrong[1]["errorCode"] == "settings_operation"
     assert elsewhere[0] == 409 and elsewhere[1]["errorCode"] == "gateway_elsewhere"
 

@@ -3,7 +3,7 @@
 CODES: dict[str, tuple[str, str]] = {
     "budget_field": ("{field} {problem}.", "Correct it; nothing was changed."),
     "budget_prices": ("A limit in money needs prices, and {problem}.", "Write the table that the manual shows under \"What a model may use\", or leave the money empty; nothing was changed."),
-    "home_settings_unreadable": ("The settings of this home cannot be read: {path}: {problem}.", "Mend the file, or move it away: without it nothing is limited."),
+    "home_settings_unreadable": ("The settings of this home cannot be read: {path}: {problem}.", "Mend the file, or move it away; until then no Agent starts, since nothing would limit it."),
     "log_unknown": ("There is no log {name!r} in this home.", "Choose one that the page lists."),
     "backup_name": ("A backup cannot be called {name!r}.", "Use 1 to 80 letters, digits, dots, dashes and underscores, beginning with a letter or digit."),
     "verb_unanswered": ("`rulith {verb}` gave no answer: {problem}.", "Run it in a terminal; the page's own work goes on."),
