@@ -90,6 +90,7 @@ function activity(rows, now) {
 }
 
 export const worker = (s, instance, act) => [
+  h("h3", { class: "sr" }, "Worker"),
   line(instance, s, act),
   connection(s.boards[instance.id]?.board?.connection, instance.id),
   section("Activity", activity((s.activity[instance.id] ?? []).filter((row) => row.src === "worker"), s.now)),

@@ -62,14 +62,12 @@ function item(node, path, context) {
     event.stopPropagation();
     if (premises.length > 0) act.fold(`${key} ${path}`, open);
   };
-  return h("li", {
-    key: path, role: "treeitem", tabindex: path === context.at ? 0 : -1, "data-path": path,
-    "aria-expanded": premises.length > 0 ? String(open) : false,
-    "aria-label": `${short(node.predicate)} ${argsText(node.args)}, ${node.tier}, ${standing(node)}`,
+  return h("li", { key: path, role: "none" },
+  h("div", {
+    class: `node ${node.witness ? "witness" : ""}`, role: "treeitem", tabindex: path === context.at ? 0 : -1, "data-path": path,
+    "aria-level": path.split(".").length, "aria-expanded": premises.length > 0 ? String(open) : false, onclick: toggle,
   },
-  h("div", { class: `node ${node.witness ? "witness" : ""}`, onclick: toggle },
-    h("span", { class: "twig", "aria-hidden": "true" }, premises.length === 0 ? "·" : open ? "▾" : "▸"),
-    nodeBody(node, now)),
+  h("span", { class: "twig", "aria-hidden": "true" }, premises.length === 0 ? "·" : open ? "▾" : "▸"), nodeBody(node, now)),
   premises.length > 0 && open && h("ul", { role: "group" }, premises.map((premise, index) => item(premise, `${path}.${index}`, context))),
   node.cut && h("p", { class: "quiet cut" }, "Deeper premises are not shown here; the Terminal Receipt has them all."));
 }
@@ -86,8 +84,8 @@ export function treeKey(event, act, key) {
     ArrowUp: () => go(all[all.indexOf(here) - 1]),
     Home: () => go(all[0]),
     End: () => go(all.at(-1)),
-    ArrowRight: () => (expanded === "false" ? act.fold(`${key} ${here.dataset.path}`, false) : go(here.querySelector("[role=treeitem]"))),
-    ArrowLeft: () => (expanded === "true" ? act.fold(`${key} ${here.dataset.path}`, true) : go(here.parentElement.closest("[role=treeitem]"))),
+    ArrowRight: () => (expanded === "false" ? act.fold(`${key} ${here.dataset.path}`, false) : go(here.nextElementSibling?.querySelector("[role=treeitem]"))),
+    ArrowLeft: () => (expanded === "true" ? act.fold(`${key} ${here.dataset.path}`, true) : go(here.closest("[role=group]")?.parentElement.querySelector("[role=treeitem]"))),
     Enter: () => expanded && act.fold(`${key} ${here.dataset.path}`, expanded === "true"),
   };
   const move = moves[event.key];
