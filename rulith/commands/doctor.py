@@ -29,6 +29,7 @@ from rulith.commands.doctor_council import look_at_council
 from rulith.commands.doctor_repair import leftovers, take_away
 from rulith.disk.home import Home, find_home
 from rulith.disk.locks import holder_of
+from rulith.disk.mcp_services import file_of, read_services, tools_of
 from rulith.disk.model_settings import agent_credentials, agent_env
 from rulith.disk.profiles import Profile, agent_secrets, device_secrets, list_profiles, worker_secrets
 from rulith.disk.runfile import read_live
@@ -250,6 +251,8 @@ def _profiles(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("profiles", NOTE, "none yet; the first start makes one")
     for profile in profiles:
         yield _finding("profile", lambda profile=profile: _profile(profile, environ))
+        if os.path.lexists(file_of(profile)):
+            yield _finding("services", lambda profile=profile: _services(profile))
         held = holder_of(profile.agent_lock)
         if held is not None:
             yield Finding("lock", NOTE if held.code == "lock_held" else WRONG, f"the Agent {profile.name} is at work: {held.happened}")
@@ -267,6 +270,12 @@ def _profile(profile: Profile, environ: Mapping[str, str]) -> Finding:
     lacks = "it has no name" if not name else "" if has_key or is_here else "its service is not on this computer and no key is saved"
     said = f"{profile.name}: model {name or '(unnamed)'} at {host}, key {'saved' if has_key else 'none'}"
     return Finding("profile", NOTE if lacks else OK, said + (f"; {lacks}" if lacks else ""))
+
+
+def _services(profile: Profile) -> Finding:
+    """What the profile's Worker would read at its start."""
+    services = read_services(file_of(profile))
+    return Finding("services", OK, f"{profile.name}: {_count(len(services), 'MCP service')} with {_count(len(tools_of(services)), 'Tool')}, {file_of(profile)}")
 
 
 # --- what runs, and the ledger ---------------------------------------------------------

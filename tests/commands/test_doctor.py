@@ -14,7 +14,9 @@ import pytest
 
 from rulith.base.clock import SystemClock
 from rulith.commands import doctor
+from rulith.disk.atomic import write_whole
 from rulith.disk.home import Home
+from rulith.disk.mcp_services import FORMAT, file_of
 from rulith.disk.profiles import agent_secrets, list_profiles, write_role_env
 from rulith.disk.runfile import write_runfile
 from rulith.gateway.service import open_gateway
@@ -193,6 +195,25 @@ def test_a_configured_model_is_named_and_its_key_is_not(home, capsys):
     write_role_env(profile, "agent", {"RULITH_MODEL_URL": "http://127.0.0.1:1234/v1"})
     agent_secrets(profile).update({"RULITH_MODEL_KEY": None})
     assert examine(home, capsys)[1]["profile"][0][0] == "ok"
+
+
+def test_the_mcp_services_of_a_profile_are_counted_and_a_file_that_cannot_be_used_is_wrong(home, capsys):
+    profile = list_profiles(home)[0]
+    assert "services" not in examine(home, capsys)[1]
+    service = {"name": "maps", "mode": "stdio", "source": {"type": "mcp", "env": {"TOKEN": "tok-secret"}}, "tools": {}, "discovered": [], "definition": {}}
+    file = file_of(profile)
+    file.parent.mkdir(mode=0o700)
+    write_whole(file, json.dumps({"format": FORMAT, "services": {"maps": service}}).encode(), 0o600)
+    status, found = examine(home, capsys)
+    assert status == 0 and found["services"][0][0] == "ok" and "1 MCP service" in found["services"][0][1] and "tok-secret" not in str(found)
+    for content in (b"{", b'{"format": "rulith-local-mcp/1", "services": {"maps": "tok-secret"}}'):
+        write_whole(file, content, 0o600)
+        status, found = examine(home, capsys)
+        assert status == 1 and found["services"][0][0] == "wrong" and str(file) in found["services"][0][1] and "tok-secret" not in str(found)
+    if os.name == "posix":
+        write_whole(file, json.dumps({"format": FORMAT, "services": {}}).encode(), 0o600)
+        file.chmod(0o644)
+        assert examine(home, capsys)[1]["services"][0][0] == "wrong"
 
 
 def test_an_unreadable_list_of_profiles_is_wrong(home, capsys):
