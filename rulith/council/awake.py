@@ -68,10 +68,11 @@ class Launch:
 
 
 def read_launch(profile: Mapping | None) -> Launch:
-    """What a launch profile starts. Raises Refused: council_launch, council_grants."""
-    label = profile["label"] if profile else "(none)"
-    command = profile["launch_cmd"].strip() if profile else ""
-    if profile is None or not command or profile["key"] == BY_HAND:
+    """What a launch profile starts. Raises Refused: council_no_profile, council_launch, council_grants."""
+    if profile is None:
+        raise Refused("council_no_profile")
+    label, command = profile["label"], profile["launch_cmd"].strip()
+    if not command or profile["key"] == BY_HAND:
         raise Refused("council_launch", profile=label, problem="it names no program")
     arguments = tuple("default" if each == "acceptEdits" else each.replace("=acceptEdits", "=default") for each in json.loads(profile["launch_args"]))
     if len(arguments) > ARGUMENTS_MAX or any(len(each) > ARGUMENT_CHARS_MAX or "\0" in each for each in (command, *arguments)):

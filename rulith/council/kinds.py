@@ -17,7 +17,7 @@ _KINDS = {
     "council_wrote": FORBIDDEN, "council_path": FORBIDDEN, "council_watcher": FORBIDDEN,
     "council_awake_cap": LIMIT, "council_reply_cap": LIMIT, "council_thread_cap": LIMIT, "council_cost_cap": LIMIT, "council_holds": LIMIT, "council_too_large": LIMIT, "council_busy": LIMIT,
     "council_verdict": INVALID, "council_invalid": INVALID, "council_folder_unreadable": INVALID, "council_name_taken": INVALID,
-    "council_folder_taken": INVALID, "council_no_git": INVALID, "council_launch": INVALID, "council_grants": INVALID, "council_no_program": INVALID,
+    "council_folder_taken": INVALID, "council_no_git": INVALID, "council_launch": INVALID, "council_no_profile": INVALID, "council_grants": INVALID, "council_no_program": INVALID,
 }
 
 

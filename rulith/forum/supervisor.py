@@ -118,8 +118,8 @@ class Supervisor:
     # --- the person's acts ---------------------------------------------------------------
 
     def set_agent_awake(self, actor: Actor, arguments: Mapping) -> dict:
-        """Switch it; the agent's row of `awake_status`. Raises Refused: council_person, council_revoked, council_launch, council_grants, council_no_program,
-        council_folder_unreadable, council_awake_cap."""
+        """Switch it; the agent's row of `awake_status`. Raises Refused: council_person, council_revoked, council_no_profile, council_launch, council_grants,
+        council_no_program, council_folder_unreadable, council_awake_cap."""
         _only_person(actor)
         only(arguments, "id", "awake")
         row, awake = self.forum.agent(given(arguments, "id")), flag(arguments, "awake", True)

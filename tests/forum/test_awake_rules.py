@@ -41,7 +41,7 @@ def test_no_program_and_no_profile_start_nothing():
     assert "no program" in refused("council_launch", "claude", key="external")
     with pytest.raises(Refused) as refusal:
         read_launch(None)
-    assert refusal.value.code == "council_launch"
+    assert refusal.value.code == "council_no_profile" and "none" not in refusal.value.teaching and "launch profile" in refusal.value.teaching
 
 
 def test_places_are_filled_once_and_those_of_the_watcher_stay():

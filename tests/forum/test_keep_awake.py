@@ -236,7 +236,7 @@ def test_another_key_another_profile_and_another_folder_start_it_anew(council, t
         council.act("update_project", id=1, name="Other")
         assert len(made.started) == 4 and made.status()["awake"]
         council.act("update_agent", id=made.agent, profile_id=None)                              # nothing is left to start
-        assert "names no program" in (await made.is_off())["trouble"]
+        assert "no launch profile" in (await made.is_off())["trouble"]
     play(council, story)
 
 

@@ -21,6 +21,7 @@ CODES = {
     "council_awake_cap": ("{count} agents are kept awake, and more are not.", "Let another one sleep first."),
     "council_watcher": ("This credential waits for work and does none.", "A run of the agent's program has a credential of its own."),
     "council_launch": ("The launch profile {profile} starts nothing: {problem}.", "Correct the profile, choose another for the agent, or run `rulith watch` by hand."),
+    "council_no_profile": ("The agent has no kind, and so no launch profile that says what to start.", "Choose one for the agent, or run `rulith watch` by hand."),
     "council_grants": ("The launch profile {profile} hands out more than reading with {argument!r}.",
                        "Take that out: a program that starts by itself asks a person before it writes."),
     "council_record": ("The decision record could not be written: {problem}.", "The thread ended all the same. Mend that, reopen it and resolve it again."),
