@@ -23,7 +23,7 @@ from rulith.disk.atomic import sync_folder, write_refusal
 from rulith.disk.locks import KernelLock
 from rulith.store.council_file import check_council
 from rulith.store.council_schema import APPLICATION_ID, MIGRATIONS, WORDS
-from rulith.store.failures import store_failed
+from rulith.store.failures import council_failed
 
 BUSY_S = 5.0
 EXCERPT_WORDS = 16
@@ -62,7 +62,7 @@ class CouncilDb:
                 raise
         except sqlite3.Error as problem:
             lock.release()
-            raise store_failed(problem) from None
+            raise council_failed(problem) from None
         except OSError as problem:
             lock.release()
             raise write_refusal(path, problem) from None
@@ -90,7 +90,7 @@ class CouncilDb:
             sync_folder(path.parent)
         except sqlite3.Error as problem:
             path.unlink(missing_ok=True)
-            raise store_failed(problem) from problem
+            raise council_failed(problem) from problem
         except OSError as problem:
             path.unlink(missing_ok=True)
             raise write_refusal(path, problem) from None
@@ -109,7 +109,7 @@ class CouncilDb:
             raise Refused("council_invalid", problem=f"it does not fit what is there ({problem})") from problem
         except sqlite3.Error as problem:
             self._roll_back()
-            raise store_failed(problem) from problem
+            raise council_failed(problem) from problem
         except BaseException:
             self._roll_back()
             raise
@@ -156,14 +156,14 @@ class CouncilDb:
         try:
             row = self._db.execute(query, values).fetchone()
         except sqlite3.Error as problem:
-            raise store_failed(problem) from problem
+            raise council_failed(problem) from problem
         return dict(row) if row is not None else None
 
     def all(self, query: str, *values: object) -> list[dict]:
         try:
             return [dict(row) for row in self._db.execute(query, values).fetchall()]
         except sqlite3.Error as problem:
-            raise store_failed(problem) from problem
+            raise council_failed(problem) from problem
 
     def value(self, query: str, *values: object):
         """The first column of the first row, or None."""

@@ -19,7 +19,7 @@ from rulith.disk.atomic import sync_folder, write_refusal
 from rulith.disk.locks import KernelLock
 from rulith.store.checks import copy_file, file_digest, is_passing, kept_aside, words_of_damage
 from rulith.store.council_schema import APPLICATION_ID, NEWEST
-from rulith.store.failures import store_failed
+from rulith.store.failures import council_failed
 
 _ENDS = ("", "-wal", "-shm")
 
@@ -60,7 +60,7 @@ def _look(path: Path) -> tuple[str, int]:
         return (words_of_damage(said[0]) if said else ""), db.execute("SELECT count(*) FROM event").fetchone()[0]
     except sqlite3.Error as problem:
         if is_passing(problem):
-            raise store_failed(problem) from None
+            raise council_failed(problem) from None
         return words_of_damage(str(problem)), 0
     finally:
         if db is not None:

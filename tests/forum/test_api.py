@@ -137,7 +137,8 @@ def test_a_full_disk_is_said_and_nothing_half_is_kept(served):
         pages = db.value("PRAGMA page_count")
         db.one(f"PRAGMA max_page_count = {pages}")
         before, thread = db.latest_seq(), {"title": "t", "body": "x" * 60_000, "tag": "FYI", "room": 1}
-        assert (await talk.is_refused("create_thread", **thread))[:2] == (503, "store_full")
+        status, code, words = await talk.is_refused("create_thread", **thread)
+        assert (status, code) == (503, "store_full") and words.startswith("The council's file could not be written"), words
         assert db.latest_seq() == before and await talk.does("list_threads") == []
         db.one("PRAGMA max_page_count = 1000000")
         assert (await talk.does("create_thread", **thread))["opened"] and len(await talk.does("search", query="t")) == 1

@@ -11,6 +11,7 @@ from rulith.base.canonical import sha256_hex
 from rulith.base.errors import Refused
 from rulith.council.records import fenced, file_name, inline, prose, quoted, slug
 from rulith.forum.files import ProjectFolder
+from rulith.store.failures import StoreFailed
 
 HEADS = re.compile(r" {0,3}#{1,3}([ \t]|$)")
 
@@ -201,7 +202,7 @@ def test_a_note_that_fails_after_the_writing_takes_nothing_back(kept, monkeypatc
 
         def full(table, key, **values):
             if set(values) == {"export_path", "record_digest"} and not values["record_digest"].startswith("writing:"):
-                raise Refused("store_full", problem="the disk is full")
+                raise StoreFailed("store_full", file="The council's file")
             update(table, key, **values)
 
         patched.setattr(kept.forum.db, "update", full)

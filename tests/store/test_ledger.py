@@ -12,7 +12,7 @@ import pytest
 from rulith.base.canonical import canonical_bytes, sha256_hex
 from rulith.base.clock import ManualClock
 from rulith.base.errors import Refused
-from rulith.store.failures import StoreFailed, store_failed
+from rulith.store.failures import StoreFailed, council_failed, store_failed
 from rulith.store.ledger import Ledger
 from rulith.store.memory import MemoryLedger
 
@@ -267,4 +267,6 @@ class TestTheFile:
     ("attempt to write a readonly database", "store_io"),
 ])
 def test_each_error_of_the_database_has_its_code(text: str, code: str) -> None:
-    assert store_failed(sqlite3.OperationalError(text)).code == code
+    for failed, file in ((store_failed, "The ledger"), (council_failed, "The council's file")):
+        refusal = failed(sqlite3.OperationalError(text))
+        assert refusal.code == code and refusal.teaching.startswith(file)
