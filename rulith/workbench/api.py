@@ -104,6 +104,7 @@ class Api:
                 self.deliveries.check_key(request)       # of an Agent of this home; no page has it
                 return None
             self.gate.check_token(request)
+            _check_sending(request)
             if request.path.startswith("/i/") and request.path.endswith("/materials"):
                 request.body_bytes_max = MATERIAL_BODY_BYTES_MAX
             elif request.path.startswith("/i/") and request.path.endswith(AUTHORING_BODY):
@@ -283,11 +284,19 @@ def refused(refusal: Refused) -> Response:
     return json_response(status, body, [*NO_STORE, *PROTECT[:1]])
 
 
+def _check_sending(request: Request) -> None:
+    """A data route is read or told JSON, nothing else; judged before the body is read. Raises Refused route_unknown, body_not_object."""
+    if request.method not in ("GET", "POST"):
+        raise Refused("route_unknown", method=request.method[:12], path=request.path[:100])
+    sends = request.headers.get("transfer-encoding") is not None or request.headers.get("content-length") not in (None, "0")
+    kinds = request.headers.getall("content-type")
+    if sends and (len(kinds) != 1 or kinds[0].partition(";")[0].strip().lower() != "application/json"):
+        raise Refused("body_not_object", path=request.path, problem="its content-type is not application/json")
+
+
 def _body(request: Request, fields: tuple[str, ...]) -> dict[str, object]:
     """The body's members, exactly `fields`. Raises Refused body_not_object, body_field."""
     path = request.path
-    if (request.headers.get("content-type") or "").partition(";")[0].strip().lower() != "application/json":
-        raise Refused("body_not_object", path=path, problem="its content-type is not application/json")
     body = read_json(request.body or b"{}", "the body")
     if not isinstance(body, dict):
         raise Refused("body_not_object", path=path, problem=f"it is {type(body).__name__}")

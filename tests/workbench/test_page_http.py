@@ -10,7 +10,7 @@ from rulith.disk.profiles import agent_secrets
 from rulith.disk.runfile import remove_runfile, write_runfile
 from rulith.workbench.calculation import input_path
 
-from tests.workbench.scripted_bench import AGENT, CASE, CONNECTION, GRANT, INPUT, KEY, Page, closed_board
+from tests.workbench.scripted_bench import AGENT, CASE, CONNECTION, GRANT, INPUT, KEY, Page, closed_board, head
 
 
 def play(stage, script, *, up=True):
@@ -88,6 +88,25 @@ def test_a_form_post_is_refused_because_any_page_can_send_one(stage):
     async def script(stage):
         return (await stage.page.ask("POST", stage.at("worker"), b'{"operation":"stop"}', content_type="text/plain")).status
     assert play(stage, script) == 400
+
+
+@pytest.mark.parametrize(("line", "fields", "status"), [
+    ("POST {at}worker", {"content-type": "text/plain"}, 400), ("POST {at}worker", {"content-type": None}, 400),
+    ("POST {at}materials", {"content-type": "multipart/form-data; boundary=x"}, 400), ("POST {at}worker", {"content-type": "application/jsonp"}, 400),
+    ("PUT {at}worker", {}, 404), ("DELETE /api/state", {}, 404), ("PATCH /events", {}, 404), ("GET /api/state", {"content-type": "text/plain"}, 400),
+    ("POST {at}worker", {"host": "evil.example"}, 403), ("POST {at}worker", {"origin": "http://evil.example"}, 403),
+    ("POST {at}worker", {"origin": "null"}, 403), ("POST {at}worker", {"sec-fetch-site": "cross-site"}, 403), ("POST {at}worker", {"x-rulith-manager": "wrong"}, 401),
+    ("POST /api/token", {"host": "evil.example"}, 403), ("POST /ui/app.js", {"cookie": None}, 401), ("POST /console/api/decide", {"cookie": None}, 401),
+])
+def test_a_head_that_may_not_act_is_answered_before_its_body_is_read(stage, line, fields, status):
+    async def script(stage):
+        method, target = line.format(at=stage.at("")).split(" ")
+        rows = {"host": stage.page.origin.partition("//")[2], "origin": stage.page.origin, "cookie": stage.page.cookie,
+                "x-rulith-manager": stage.page.token, "content-type": "application/json", "content-length": "40"}
+        allowed = stage.api.head_check(head("POST", stage.at("worker"), **rows))
+        refused = stage.api.head_check(head(method, target, **{**rows, **fields}))
+        return allowed, refused and refused.status
+    assert play(stage, script) == (None, status)
 
 
 def test_every_answer_carries_the_policy_that_keeps_the_page_to_itself(stage):
