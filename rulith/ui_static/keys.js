@@ -38,8 +38,8 @@ function place(key, act) {
     requestAnimationFrame(() => document.querySelector("[data-agent]")?.focus());
     return true;
   }
-  if (key === "t") {
-    location.hash = "#/council";
+  if (key === "t" || key === "s") {
+    location.hash = key === "t" ? "#/council" : "#/settings";
     return true;
   }
   if (!PLACES[key]) return false;

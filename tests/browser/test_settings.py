@@ -123,7 +123,8 @@ def test_a_decision_is_announced_where_the_person_asked_for_it_and_looks_elsewhe
 def test_settings_by_keyboard_on_a_dark_phone_and_enlarged(browser, bench):
     with Watched(browser, bench, width=360, height=740, color_scheme="dark") as page:
         page.evaluate(NO_NOTICES)
-        page.evaluate("location.hash = '#/settings'")
+        page.keyboard.press("g")
+        page.keyboard.press("s")
         link = page.get_by_role("link", name="Look and notifications")
         link.focus()
         page.keyboard.press("Enter")

@@ -6,7 +6,7 @@ import { iconButton } from "./parts.js";
 
 const KEYS = [
   ["/", "to the message field; while it is off, to the calculation's numbers"],
-  ["g a", "to the Agents"], ["g n", "what needs you"], ["g c", "Cases"], ["g b", "Board"], ["g w", "Worker"], ["g t", "the Council"],
+  ["g a", "to the Agents"], ["g n", "what needs you"], ["g c", "Cases"], ["g b", "Board"], ["g w", "Worker"], ["g t", "the Council"], ["g s", "Settings"],
   ["j  k", "down and up in a list"], ["Enter", "opens what has the focus"],
   ["← → ↑ ↓", "walk a proof tree"], ["Esc", "closes the topmost layer, never a draft"], ["n  x", "in the Council: a new thread; leave the one that is open"], ["?", "this list"],
 ];
