@@ -6,7 +6,7 @@ anything is started. The switch is in the store, so a start of the council start
 
     kept       the state of the switch, a quick end, an hour's starts: rulith/council/awake.py
     on disk    awake/running.json (0600): stamps and marks of what runs, written before it starts
-               awake/starts-<agent>.json: its starts of the last hour, kept by its watcher
+               awake/starts-<agent>.json: its starts of the last hour, kept by its watcher; it goes with the agent
                awake/mcp-<agent>.json (0600): address and credential, while a watcher runs that needs it
 
 Units   *_s seconds
@@ -67,6 +67,10 @@ class Supervisor:
         self.mcp_url, self._is_open = mcp_url, True
         make_folder(self.folder)
         await asyncio.to_thread(self._sweep)
+        for file in self.folder.glob("starts-*.json"):
+            agent_id = file.stem.partition("-")[2]
+            if agent_id.isascii() and agent_id.isdigit() and len(agent_id) < 19:
+                self._forget_starts(int(agent_id))
         self.forum.agent_changed = self.follow
         for row in self.forum.db.all("SELECT id FROM agent WHERE awake = 1 AND revoked_at IS NULL ORDER BY id"):
             self.follow(row["id"])
@@ -87,6 +91,10 @@ class Supervisor:
         if row is not None and self._is_open:
             self._kept[agent_id] = keeping = Keeping(self, agent_id, before)
             keeping.task.add_done_callback(_loud)
+        elif before is not None:
+            before.add_done_callback(lambda _: self._forget_starts(agent_id))
+        else:
+            self._forget_starts(agent_id)
         self.changed()
 
     def _let_go(self, agent_id: int) -> asyncio.Task[None] | None:
@@ -181,6 +189,11 @@ class Supervisor:
 
     def config_file(self, agent_id: int) -> Path:
         return self.folder / f"mcp-{agent_id}.json"
+
+    def _forget_starts(self, agent_id: int) -> None:
+        """Take away the count of an agent that is gone; that of one who sleeps stays."""
+        if self.forum.db.value("SELECT 1 FROM agent WHERE id = ?", agent_id) is None:
+            _remove(self.starts_file(agent_id))
 
     def _starts(self, agent_id: int) -> list[float]:
         try:

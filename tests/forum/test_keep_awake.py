@@ -219,6 +219,35 @@ def test_what_ends_it_ends_the_watcher_and_both_credentials_at_once(council, how
     play(council, story)
 
 
+@pytest.mark.parametrize("act", ["delete_agent", "delete_project"])
+def test_the_count_of_starts_goes_with_its_agent(council, act):
+    async def story(made: Play):
+        made.awake()
+        watcher, counted = await made.watcher(1), made.supervisor.starts_file(made.agent)
+        watcher.is_deaf = True
+        council.act(act, id=made.agent if act == "delete_agent" else 1)
+        counted.write_text('{"starts": []}')                     # the watcher's last word, as it is ended
+        await made.so(lambda: watcher.was_killed and not counted.exists())
+        assert not list(made.folder.glob("starts-*.json"))
+    play(council, story)
+
+
+def test_counts_of_agents_that_are_gone_are_taken_away_at_the_next_begin(council):
+    made = Play(council)
+    asleep = council.agent("bob").agent_id
+    council.act("set_agent_revoked", id=asleep)
+    made.folder.mkdir()
+    for name in (f"starts-{made.agent}.json", f"starts-{asleep}.json", "starts-999.json", "starts-other.json"):
+        (made.folder / name).write_text('{"starts": []}')
+
+    async def run():
+        await made.supervisor.begin("http://127.0.0.1:8787/mcp")
+        council.act("delete_agent", id=asleep)
+        await made.supervisor.close()
+    asyncio.run(run())
+    assert sorted(file.name for file in made.folder.glob("starts-*")) == sorted((f"starts-{made.agent}.json", "starts-other.json"))
+
+
 def test_another_key_another_profile_and_another_folder_start_it_anew(council, tmp_path):
     async def story(made: Play):
         made.awake()
