@@ -204,7 +204,7 @@ class Observer:
                 row = self.forum.agent(agent_id)
             if self.db.put("room_member", room_id=room["id"], agent_id=row["id"]):
                 self.db.event("agent.joined", at, room=room["id"], actor=row["id"])
-        return None if row["revoked_at"] else self.forum.actor(row)
+        return None if self.forum.is_revoked(row) else self.forum.actor(row)
 
     def _free_name(self, project_id: int) -> str:
         taken = {folded(each["name"]) for each in self.db.all("SELECT name FROM agent WHERE project_id = ?", project_id)}

@@ -61,6 +61,7 @@ class Forum:
         self.beside = Beside(lambda looks: setattr(self, "_looks", looks))
         self.bus = Bus()
         self.live = LiveKeys(clock)
+        self.shut: set[int] = set()                        # agents whose revoking could not be written: no key of theirs opens in this life
         self.presence = Presence(clock, lambda: self.bus.fire(PERSON.agent_id))
         self.agent_changed: Callable[[int], None] = lambda agent_id: None      # its credentials ended, or what starts it is another
         self._acts: dict[str, Callable[[Actor, Mapping], object]] = {}
@@ -116,19 +117,22 @@ class Forum:
         if key.startswith(keys.LIVE):
             found = self.live.find(key)
             row = self.db.one("SELECT * FROM agent WHERE id = ? AND created_at = ? AND revoked_at IS NULL", *found[:2]) if found else None
-            return self.actor(row, supervised=True, is_watcher=found[2]) if row is not None else None
+            return self.actor(row, supervised=True, is_watcher=found[2]) if row is not None and not self.is_revoked(row) else None
         key_id = keys.key_id_of(key)
         row = self.db.one("SELECT * FROM agent WHERE key_id = ? AND revoked_at IS NULL", key_id) if key_id else None
-        if row is None or row["role"] == PERSON_ROLE or not hmac.compare_digest(row["key_hash"], keys.key_hash(key)):
+        if row is None or self.is_revoked(row) or row["role"] == PERSON_ROLE or not hmac.compare_digest(row["key_hash"], keys.key_hash(key)):
             return None
         return self.actor(row)
 
     def mint_live(self, agent_id: int, *, is_watcher: bool = False) -> str:
         """A credential for runs of this agent, or for what waits to start them. Raises Refused: council_not_found, council_revoked."""
         row = self.agent(agent_id)
-        if row["revoked_at"]:
+        if self.is_revoked(row):
             raise Refused("council_revoked")
         return self.live.mint((row["id"], row["created_at"], is_watcher), random_bytes(keys.SECRET_BYTES))
+
+    def is_revoked(self, row: Mapping) -> bool:
+        return row["revoked_at"] is not None or row["id"] in self.shut
 
     @staticmethod
     def actor(row: Mapping, *, supervised: bool = False, is_watcher: bool = False) -> Actor:
@@ -139,7 +143,7 @@ class Forum:
         if not actor.agent_id:
             return actor                    # the person before any project has them
         row = self.db.one("SELECT * FROM agent WHERE id = ? AND created_at = ?", actor.agent_id, actor.created_at)
-        if row is None or row["revoked_at"]:
+        if row is None or self.is_revoked(row):
             raise Refused("council_revoked")
         return self.actor(row, supervised=actor.supervised, is_watcher=actor.is_watcher)
 

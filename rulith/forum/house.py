@@ -14,6 +14,7 @@ from rulith.council.checks import ROOM_NUMBERS, agent_name, check_words, folded,
 from rulith.council.seeds import OBSERVER_MARK, PERSON_COLOR, PERSON_NAME, ROOM
 from rulith.council.shapes import AGENT_ROLE, PERSON_ROLE, Actor
 from rulith.forum.arguments import flag, given, json_list, only, optional, text, whole
+from rulith.store.failures import StoreFailed
 
 NAME_CHARS_MAX, NOTE_CHARS_MAX, COLOR_CHARS_MAX, ROOMS_MAX = 80, 2_000, 40, 500
 
@@ -254,15 +255,25 @@ class House:
         key_id, key = keys.key_from(random_bytes(keys.KEY_ID_CHARS), random_bytes(keys.SECRET_BYTES))
         with self.db.change():
             self.db.update("agent", row["id"], key_id=key_id, key_hash=keys.key_hash(key), key_preview=keys.preview(key), revoked_at=None)
+        self.forum.shut.discard(row["id"])
         self._ended(row["id"])
         return {"agent_id": row["id"], "api_key": key}
 
     def set_agent_revoked(self, actor: Actor, arguments: Mapping) -> dict:
+        """Whatever becomes of the file, a revoked agent is cut off at once. Raises Refused council_revoked_for_now where that is not kept."""
         only(arguments, "id", "revoked")
         row = self._program(actor, arguments)
         revoked = flag(arguments, "revoked", True)
-        with self.db.change():
-            self.db.update("agent", row["id"], revoked_at=self.forum.at() if revoked else None, **({"awake": 0} if revoked else {}))
+        try:
+            with self.db.change():
+                self.db.update("agent", row["id"], revoked_at=self.forum.at() if revoked else None, **({"awake": 0} if revoked else {}))
+        except StoreFailed as failed:
+            if not revoked:
+                raise
+            self.forum.shut.add(row["id"])
+            self._ended(row["id"])
+            raise Refused("council_revoked_for_now", name=row["name"], problem=failed.happened) from failed
+        self.forum.shut.discard(row["id"])
         self._ended(row["id"])
         return _about(self.forum.agent(row["id"]))
 

@@ -88,7 +88,7 @@ class Supervisor:
         """Do as the store says now: keep the agent awake, from a new start on, or let it go."""
         before = self._let_go(agent_id)
         row = self.forum.db.one("SELECT * FROM agent WHERE id = ? AND awake = 1 AND revoked_at IS NULL", agent_id)
-        if row is not None and self._is_open:
+        if row is not None and self._is_open and not self.forum.is_revoked(row):
             self._kept[agent_id] = keeping = Keeping(self, agent_id, before)
             keeping.task.add_done_callback(_loud)
         elif before is not None:
@@ -134,7 +134,7 @@ class Supervisor:
         if row["role"] == PERSON_ROLE:
             raise Refused("council_person")
         if awake:
-            if row["revoked_at"]:
+            if self.forum.is_revoked(row):
                 raise Refused("council_revoked")
             self.programs.find(self.launch_of(row).command, self.place_of(row))
             if row["id"] not in self._kept:

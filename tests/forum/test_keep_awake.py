@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shlex
+import sqlite3
 import stat
 import sys
 from pathlib import Path
@@ -217,6 +218,28 @@ def test_what_ends_it_ends_the_watcher_and_both_credentials_at_once(council, how
         assert council.forum.authenticate(watcher.env["RIVENDELL_RUN_KEY"]) is None is council.forum.authenticate(watcher.env["RIVENDELL_KEY"])
         assert len(made.started) == 1
     play(council, story)
+
+
+def test_who_is_revoked_on_a_full_disk_is_no_longer_kept_awake(council, monkeypatch):
+    async def story(made: Play):
+        made.awake()
+        watcher = await made.watcher(1)
+        with monkeypatch.context() as full:
+            full.setattr(council.forum.db, "update", _full)
+            with pytest.raises(Refused) as refusal:
+                council.act("set_agent_revoked", id=made.agent)
+            assert refusal.value.code == "council_revoked_for_now"
+        await made.so(lambda: watcher.is_over and not made.ledger())
+        assert made.status()["state"] == "stopped" and made.refused() == "council_revoked" and len(made.started) == 1
+        assert council.forum.authenticate(council.keys["ann"]) is None
+        council.forum.db.close()
+        council.open()
+        assert council.forum.authenticate(council.keys["ann"])                    # as it was said
+    play(council, story)
+
+
+def _full(*_, **__):
+    raise sqlite3.OperationalError("database or disk is full")
 
 
 @pytest.mark.parametrize("act", ["delete_agent", "delete_project"])

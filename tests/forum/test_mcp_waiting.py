@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import sqlite3
 
 import pytest
 
+from rulith.base.errors import Refused
 from rulith.base.limits import COUNCIL_HOLDS_MAX
 from rulith.forum import mcp, mcp_streams
 from rulith.wire import mcp_stateless
@@ -276,6 +278,38 @@ def test_polls_and_streams_end_at_once_with_their_key(served, quick, ending):
         await opens(talk)
         assert (await other).status == 200
     served(story)
+
+
+def test_who_is_revoked_on_a_full_disk_is_cut_off_all_the_same_and_it_is_said_what_is_not_kept(served, quick, monkeypatch):
+    async def story(talk):
+        ann, bob, db = await program(talk), await program(talk, "bob"), talk.council.forum.db
+        live = Program(ann.port, talk.council.forum.mint_live(2))
+        poll, other = await polls(talk, ann), await polls(talk, bob)
+        stream = await Stream.open(ann, "GET")
+        await until(talk, ["poll", "poll", "stream"])
+        with monkeypatch.context() as full:
+            full.setattr(db, "update", _full)
+            status, code, said = await talk.is_refused("set_agent_revoked", id=2)
+            assert (status, code) == (503, "council_revoked_for_now") and "ann" in said and "the disk is full" in said and "ends" in said, said
+            assert (await poll).json()["result"]["structuredContent"]["errorCode"] == "council_revoked"
+            while await stream.next() is not None:
+                pass
+            await until(talk, ["poll"])
+            assert [(await each.send(wait_call())).status for each in (ann, live)] == [401, 401] and not other.done()
+            with pytest.raises(Refused) as refusal:
+                talk.council.forum.mint_live(2)
+            assert refusal.value.code == "council_revoked"
+            assert (await talk.is_refused("set_agent_revoked", id=2, revoked=False))[1] == "store_full" and (await ann.send(wait_call())).status == 401
+        assert talk.council.forum.agent(2)["revoked_at"] is None
+        assert (await talk.does("set_agent_revoked", id=2))["revoked_at"] and (await ann.send(wait_call())).status == 401
+        assert (await talk.does("set_agent_revoked", id=2, revoked=False))["revoked_at"] is None
+        assert (await ann.ask("ping"))["result"] == {}
+        other.cancel()
+    served(story)
+
+
+def _full(*_, **__):
+    raise sqlite3.OperationalError("database or disk is full")
 
 
 def test_a_run_that_the_council_started_waits_at_most_for_its_quarter_of_a_minute(served):

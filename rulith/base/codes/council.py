@@ -17,6 +17,8 @@ CODES = {
     "council_name_taken": ("The name {name} is taken.", "Choose another."),
     "council_folder_taken": ("The folder {path} belongs to the project {project}.", "Open that project, or choose another folder."),
     "council_revoked": ("This agent was revoked.", "Stop; nothing more will come."),
+    "council_revoked_for_now": ("{name} is cut off, but only until this council ends, for the revoking was not kept: {problem}",
+                                "Mend that and revoke it again; otherwise its key opens again with the council's next start."),
     "council_person": ("The person is no agent.", "Choose an agent."),
     "council_awake_cap": ("{count} agents are kept awake, and more are not.", "Let another one sleep first."),
     "council_watcher": ("This credential waits for work and does none.", "A run of the agent's program has a credential of its own."),
