@@ -125,7 +125,8 @@ class McpCall:
         except BadPeer as bad:
             return Withheld(UNKNOWN, f"after the call was sent, {bad}{await self._drop()}")
         if isinstance(answer, Told):
-            return Executed(answer.text, _whole_answer(self.call, answer.text), "The whole answer stands in its fact.", unreadable=UNKNOWN, literal=True)
+            rows = _whole_answer(self.call, answer.text)
+            return Executed(answer.text, rows, "The whole answer stands in its fact." if rows else None, unreadable=UNKNOWN, literal=True)
         return Failed(answer.reason)
 
 
