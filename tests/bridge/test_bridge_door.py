@@ -216,11 +216,11 @@ def test_a_killed_council_leaves_every_request_answered_and_the_next_one_is_foun
             host.says(call("w", "wait_for_updates", timeout_s=3_600))
             await place.polls(2)
             place.kill()
+            await place.role.wait()                # until then a new connection may still reach its queue
             told = await host.hears()
             assert (told["id"], told["error"]["code"]) == ("w", -32000) and "may have been received" in told["error"]["message"]
             assert "Trying again" in await host.complains()
             assert "nothing was sent" in (await host.asks("tools/list"))["error"]["message"]
-            await place.role.wait()
             await place.start()
             thread = await place.opens()
             pushed = await host.hears()
