@@ -24,6 +24,7 @@ from rulith.wire.sse import EventStream
 
 WAIT_S, MARGIN_S, GREETING_S = 45, 30.0, 10.0
 RETRY_S, QUICK_S, PAUSE_S = 5.0, 0.5, 1.0
+UNKNOWN = "The answer ended before it was whole; the call may have been received."
 KEY_REFUSED = "The council does not know this key; it was rotated or revoked. Nothing more will come."
 
 
@@ -40,6 +41,7 @@ class Bridge:
         self._own_id: int | None = None
         self._number = 0
         self._running: dict[asyncio.Task, Line] = {}
+        self._answered: set[asyncio.Task | None] = set()      # those of them whose host awaits nothing more
         self._others: set[asyncio.Task] = set()
         self._has_channel = self._is_refused = False
         self.host_left = asyncio.Event()
@@ -63,9 +65,13 @@ class Bridge:
             task.cancel()
 
     async def wait_answered(self, timeout_s: float) -> None:
-        """Return once nothing is awaited any more, after `timeout_s` in any case."""
+        """Return once nothing is awaited any more; what is after `timeout_s` is answered as unknown."""
         if self._running:
             await asyncio.wait(set(self._running), timeout=timeout_s)
+        for task, line in list(self._running.items()):
+            if task.cancel() and task not in self._answered:
+                self._answered.add(task)
+                self._send(bridging.failed(line, UNKNOWN))
 
     async def close(self) -> None:
         tasks = {*self._running, *self._others}
@@ -85,7 +91,11 @@ class Bridge:
         else:
             task = asyncio.ensure_future(self._carry(line))
             self._running[task] = line
-            task.add_done_callback(lambda done: self._running.pop(done, None))
+            task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task) -> None:
+        self._running.pop(task, None)
+        self._answered.discard(task)
 
     def _cut(self, request_id: object) -> None:
         """End the request of this id, if it runs, with its connection; the host awaits no answer."""
@@ -102,45 +112,43 @@ class Bridge:
         """POST the line; give back what comes of it."""
         # A kept connection that closes as it is used would leave open whether the call arrived.
         headers = {**(line.headers or {}), "authorization": f"Bearer {self._key}", "connection": "close"}
-        is_answered = False
         try:
             async with self._client.stream("POST", self._url, headers, line.body, timeout_s=BRIDGE_READ_S, idle_s=BRIDGE_READ_S) as answer:
                 kind = answer.headers.get("content-type") or ""
                 if answer.status == 401:
                     self._key_refused()
                 if answer.status == 200 and kind.partition(";")[0].strip().lower() == EVENTS:
-                    is_answered = await self._events(line, answer)
+                    await self._events(line, answer)
                 else:
                     body = await answer.read(BODY_BYTES_MAX)
-                    is_answered = True
                     self._give(bridging.whole(line, answer.status, kind, body))
-            if not is_answered:
-                self._send(bridging.failed(line, "The answer ended before it was whole; the call may have been received."))
+            self._fail(line, UNKNOWN)
         except NetFailed as failed:
-            if not is_answered:
-                self._send(bridging.failed(line, str(failed)))
+            self._fail(line, str(failed))
         except Refused as refusal:
-            if not is_answered:
-                self._send(bridging.failed(line, refusal.happened))
+            self._fail(line, refusal.happened)
 
-    async def _events(self, line: Line, answer: ClientStream) -> bool:
-        """Pass a stream's messages on as they come; whether the awaited answer was among them."""
-        stream, is_answered = EventStream(event_bytes_max=BODY_BYTES_MAX), False
+    def _fail(self, line: Line, words: str) -> None:
+        """Answer the line that runs here with an error, unless its answer came."""
+        if asyncio.current_task() not in self._answered:
+            self._send(bridging.failed(line, words))
+
+    async def _events(self, line: Line, answer: ClientStream) -> None:
+        """Pass a stream's messages on as they come."""
+        stream = EventStream(event_bytes_max=BODY_BYTES_MAX)
         async for chunk in answer:
             for event in stream.receive(chunk):
-                is_answered = self._event(line, event.data) or is_answered
+                self._event(line, event.data)
         for event in stream.finish():
-            is_answered = self._event(line, event.data) or is_answered
-        return is_answered or not line.awaited
+            self._event(line, event.data)
 
-    def _event(self, line: Line, data: str) -> bool:
-        if not data.strip():
-            return False
-        back = bridging.streamed(line, data)
-        self._give(back)
-        return back.is_answer
+    def _event(self, line: Line, data: str) -> None:
+        if data.strip():
+            self._give(bridging.streamed(line, data))
 
     def _give(self, back: bridging.Back) -> None:
+        if back.is_answer:
+            self._answered.add(asyncio.current_task())
         self._send(back.line)
         if back.agreed is not None:
             self._agreed = back.agreed

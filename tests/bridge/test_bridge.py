@@ -63,6 +63,30 @@ def test_a_line_without_an_end_is_a_line_when_the_host_closes_its_side(talking):
     talking(story)
 
 
+def test_what_is_still_awaited_when_the_bridge_leaves_is_told_as_unknown_and_once(talking):
+    """Past bug: it was cut without a word. An answer that came is not followed by another, whether its stream ends or is torn."""
+    async def story(talk):
+        async def streamed(message, request):
+            async def pieces():
+                yield f"data: {json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': {}})}\n\n".encode()
+                if message["id"] == "torn":
+                    raise ConnectionError
+                await request.wait_client_gone()
+            return StreamResponse(200, STREAM, pieces())
+        talk.script.answers["tools/list"] = streamed
+        talk.says(*[{"jsonrpc": "2.0", "id": name, "method": "tools/list"} for name in ("open", "torn")], call("w", "wait_for_updates"), [call(1, "wait_for_updates"), call(2, "wait_for_updates")])
+        assert {(await talk.hears())["id"] for _ in range(2)} == {"open", "torn"}
+        await talk.until(lambda: len(talk.script.asked) == 4)
+        talk.bridge.finish()
+        await talk.bridge.wait_answered(0.0)
+        told = [await talk.hears() for _ in range(2)]
+        assert [each["id"] for each in told[1]] == [1, 2] and told[0]["id"] == "w"
+        assert all(each["error"]["code"] == -32000 and "may have been received" in each["error"]["message"] for each in (told[0], *told[1]))
+        await talk.bridge.close()
+        assert talk.lines.empty()
+    talking(story)
+
+
 def test_what_has_no_answer_brings_no_line(talking):
     async def story(talk):
         talk.says({"jsonrpc": "2.0", "method": "notifications/initialized"}, {"jsonrpc": "2.0", "id": 5, "result": {}}, [{"jsonrpc": "2.0", "method": "a/b"}])
