@@ -66,6 +66,7 @@ def test_from_the_model_settings_to_an_answer_a_call_a_stop_and_a_reload(browser
         page.get_by_label("Add files").set_input_files({"name": "order.txt", "mimeType": "text/plain", "buffer": b"one"})
         expect(page.get_by_role("button", name="Leave out order.txt")).to_be_visible(timeout=WAIT_MS)
         expect(page.get_by_text("order.txt: Ready")).to_be_visible(timeout=WAIT_MS)
+        expect(page.get_by_label("Message", exact=True)).to_contain_text("cannot read them yet", timeout=WAIT_MS)        # nobody locked the Tool that could
         expect(write(page, "hello with a file")).to_contain_text("ends it.", timeout=60_000)
         assert "order.txt (text/plain, 3 bytes" in model.requests[-1]["messages"][-1]["content"]
         expect(page.get_by_role("button", name="Leave out order.txt")).to_have_count(0)

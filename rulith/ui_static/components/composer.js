@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { caseTitle, keyText } from "../words.js";
-import { button, iconButton } from "./parts.js";
+import { button, iconButton, quiet } from "./parts.js";
 import { refused } from "./states.js";
 import { openTurn, sessionOf, silence, talkOf } from "./talk.js";
 
@@ -29,6 +29,15 @@ const files = (instance, session, act, rows) => rows.length > 0 && h("ul", { cla
   icon("file"), `${row.name}: ${fileState(row)}`,
   row.error && row.file && button("Add again", () => act.addAgain(instance.id, session, row), { kind: "inline" }),
   iconButton("close", `Leave out ${row.name}`, () => act.dropFile(instance.id, session, row.key)))));
+
+const READER = "rulith.materials.read@1";
+
+/** What the model has of the files, while nothing is set up that could read one. */
+function unread(s, instance, rows) {
+  const tools = s.boards[instance.id]?.board?.connection?.tools;
+  return rows.length > 0 && tools && !tools.some((tool) => tool.id === READER && tool.locked)
+    && h("div", { class: "wide" }, quiet("The model is told their names and cannot read them yet: that takes a Capability with an Action on the Tool ", h("code", {}, READER), ", and that Tool is not locked."));
+}
 
 /** The live Cases of this conversation, and whether the last one is not live any more. */
 function casesOf(s, instance) {
@@ -87,10 +96,11 @@ export function composer(s, instance, act) {
     ondragover: (event) => { if (event.dataTransfer.types.includes("Files")) event.preventDefault(); }, ondrop: (event) => given(event, event.dataTransfer, add) },
     refusal(session, instance, act, said),
     files(instance, session, act, rows),
+    unread(s, instance, rows),
     h("label", { class: "sr", for: "message" }, "Message to the Agent"),
     h("textarea", {
       id: "message", rows: Math.min(8, said.text.split("\n").length), disabled: off, value: said.text, maxlength: 20000, "aria-describedby": "composer-why",
-      placeholder: off ? "Nobody answers without a model" : "Your message",
+      placeholder: off ? "No model yet" : "Your message",
       oninput: (event) => act.say(instance.id, session, event.target.value), onkeydown: (event) => keyed(event, send), onpaste: (event) => given(event, event.clipboardData, add),
     }),
     turn

@@ -17,7 +17,7 @@ export function steps(s, instance, act) {
   const list = [
     [cases.some(isDone), "See a proof", "Press the button of the calculation below, then any Why. It takes no model."],
     [instance.model.ready, "Give it a model", h("a", { href: `#/agents/${encodeURIComponent(instance.id)}` }, "Set one up and test it"), ": the test shows what the service answered. One on this computer needs no key."],
-    [files.length > 0 || added, "Give it a file", "Once it has a model, with the button below the message field. It stays on this computer until the model reads it."]];
+    [files.length > 0 || added, "Give it a file", "Once it has a model, with the button below the message field. It stays on this computer; the model is told its name, and reads it by an Action alone."]];
   if (list.every(([done]) => done)) return null;
   const away = () => post("/api/settings/steps", { away: true }).then(loadBench, (error) => act.tell(error.message));
   return h("section", { key: "steps", class: "box quiet-box", "aria-label": "First steps" }, e("h3", "First steps"),
