@@ -14,7 +14,7 @@ import { talkState, workerState } from "../words.js";
 import { does, modelForm } from "./model.js";
 
 const CONSOLE = "/console/";         // the gateway's own modules, as old or new as it is
-const SOURCES = [["default", "Use the default model"], ["custom", "Use a different model"]];
+const SOURCES = [["default", "Use the default model"], ["custom", "Use one of its own"]];
 const MODES = [["local_agent", "an Agent on this computer, with a model"], ["existing_client", "a program that you have (an MCP client)"]];
 
 const stopped = (role) => ["stopped", "failed", "needs_setup"].includes(role.state);
@@ -87,8 +87,8 @@ function settings(key, model, own, paths, more) {
 }
 
 function model(s, row) {
-  const key = `model/${row.id}`, source = form(key).source ?? row.model.source, own = row.model.source === "custom", others = s.bench.instances.filter((each) => each !== row && isLocal(each) && each.model.configured);
-  const choose = field(key, "source", "Model", { options: SOURCES, value: row.model.source }), expected = row.revision;
+  const key = `model/${row.id}`, usual = s.bench.modelDefault.configured ? row.model.source : "custom", source = form(key).source ?? usual, own = row.model.source === "custom", others = s.bench.instances.filter((each) => each !== row && isLocal(each) && each.model.configured);
+  const choose = field(key, "source", "Model", { options: SOURCES, value: usual }), expected = row.revision;
   const follow = () => does(key, () => post(at(row.id, "model"), { source, expected }), "It follows the default");
   return section("Model", row.model.reason && e("p", row.model.reason), choose, source === "default"
     ? [quiet(s.bench.modelDefault.configured ? `${s.bench.modelDefault.name} at ${s.bench.modelDefault.url}. ` : "No default is set. ", h("a", { href: to("default") }, "Default model")),

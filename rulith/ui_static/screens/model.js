@@ -27,7 +27,7 @@ export async function does(key, job, said) {
 function fields(key, model, own) {
   const wrong = form(key).refusal?.facts?.field, said = form(key).refusal?.happened, given = { ...model, ...form(key) };
   const text = (name, words, note, props) => field(key, name, words, { value: model[name], note: wrong === name ? said : note, "aria-invalid": wrong === name ? "true" : false, ...props });
-  return [text("url", "Endpoint", "HTTPS, or HTTP on this computer. The path names the wire: …/messages or …/chat/completions.", { type: "url", placeholder: "https://…/v1/messages or …/v1/chat/completions" }),
+  return [text("url", "Endpoint", "HTTPS, or HTTP on this computer. The path says which kind it is: …/v1 or …/chat/completions as OpenAI, …/messages as Anthropic.", { type: "url", placeholder: "https://…/v1/messages or …/v1/chat/completions" }),
     text("name", "Model name", "As the endpoint calls it.", { maxlength: 256 }),
     text("key", "API key", model.keyConfigured && own ? "One is saved. Leave this empty to keep it for the same scheme, host and port." : "Needed unless the endpoint is on this computer. It is never shown again.", { type: "password", maxlength: 4096 }),
     model.keyConfigured && own && check("clearKey", "Remove the saved API key", given.clearKey ?? false, (clearKey) => put(key, { clearKey })),
