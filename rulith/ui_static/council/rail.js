@@ -45,5 +45,5 @@ export function rail(s, act) {
     e("details", e("summary", "Records and kinds"), list(MORE.map(([place, words]) => entry(s, act, words, [place])))),
     here.length > 0 && h("details", { key: "here", hook: (element) => { element.open = true; } },
       e("summary", `Connected: ${here.filter((row) => row.connections.length > 0).length} of ${here.length}`), e("ul", here.map((row) => connected(row, s.now)))),
-    quiet(state === "online" ? e("code.small-id", `${url}/mcp`) : `The council is ${state.replaceAll("_", " ")}.`));
+    quiet(state === "online" ? ["For agents: ", e("code.small-id", `${url}/mcp`)] : `The council is ${state.replaceAll("_", " ")}.`));
 }
