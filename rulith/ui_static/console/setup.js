@@ -52,7 +52,7 @@ function goes(flow) {
 }
 
 const ACCESS = {
-  file: "The whole path on the Worker's machine. It may not contain, be or lie in the home of this installation.",
+  file: "The whole path on the Worker's machine. It may not contain or be the home of this installation, nor lie in it outside the workspace and the materials of the Agent.",
   http: "http or https, or vault where the Worker's own vault holds the address; a credential belongs in the Worker's own vault, never here.",
   db: "sqlite:/the/whole/path.db, or vault where the Worker's own vault holds the address; a password belongs there, never here.",
   mcp: "http or https, or vault where the Worker's own vault says how to start or reach the server.",
