@@ -12,7 +12,7 @@ was asked for has been drawn (the frame after it is there). The five with a bar:
     open a Case        a click on its row, until its goals are drawn
     open a proof       a click on a conclusion, until its proof tree is drawn
 
-The page is open while the events are told, and events go on while it is used.
+The page is open while the events are told; they have ended when the interactions are timed.
 """
 
 from __future__ import annotations
