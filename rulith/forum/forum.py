@@ -175,7 +175,7 @@ class Forum:
         number = whole(key, f"{table} id")
         row = self.db.one(f"SELECT * FROM {table} WHERE id = ?", number)
         if row is None:
-            raise Refused("council_not_found", what=table, name=number)
+            raise absent(table, number)
         return row
 
     def room(self, room_id: object) -> Room:
@@ -196,9 +196,20 @@ class Forum:
     def is_member(self, room_id: int, agent_id: int) -> bool:
         return self.db.value("SELECT 1 FROM room_member WHERE room_id = ? AND agent_id = ?", room_id, agent_id) is not None
 
-    def thread(self, thread_id: object) -> tuple[dict, Thread, Room]:
+    def thread(self, actor: Actor, thread_id: object) -> tuple[dict, Thread, Room]:
+        """A thread of the actor's rooms. Raises Refused council_not_found: of another room's it says no more than of one that is not there."""
         row = self.thread_row(thread_id)
+        if not actor.is_person and not self.is_member(row["room_id"], actor.agent_id):
+            raise absent("thread", row["id"])
         return row, thread_of(row), self.room(row["room_id"])
+
+    def message(self, actor: Actor, message_id: object) -> tuple[dict, dict, Thread, Room]:
+        """A message of the actor's rooms, and its thread. Raises Refused council_not_found, as `thread` does."""
+        message = self.message_row(message_id)
+        try:
+            return message, *self.thread(actor, message["thread_id"])
+        except Refused:
+            raise absent("message", message["id"]) from None
 
     def standing(self, agent_id: int, thread: Thread) -> Standing:
         row = self.db.one(
@@ -262,6 +273,10 @@ class Forum:
                 self.db.update("profile", each.key, by="key", label=each.label, icon=each.icon, mcp_install_mode=each.install)
         House(self).repair()
         Threads(self).finish_records()
+
+
+def absent(what: str, number: int) -> Refused:
+    return Refused("council_not_found", what=what, name=number)
 
 
 def room_of(row: Mapping) -> Room:

@@ -151,7 +151,7 @@ class Threads:
         only(arguments, "thread_id", "body", "verdict", "severity", "refs", "tokens_in", "tokens_out", "cost_usd")
         body = text(arguments, "body", "", chars_max=10 * checks.BODY_CHARS_MAX)
         checks.check_words(body, "body", checks.BODY_CHARS_MAX)
-        row, thread, room = self.forum.thread(given(arguments, "thread_id"))
+        row, thread, room = self.forum.thread(actor, given(arguments, "thread_id"))
         actor = self._in(actor, room)
         words = checks.read_reply(actor, room, thread, self.forum.standing(actor.agent_id, thread), self.forum.tag(thread.tag),
                                   body=body, verdict=arguments.get("verdict"), severity=arguments.get("severity"))
@@ -176,8 +176,7 @@ class Threads:
         only(arguments, "message_id", "body", "verdict", "severity", "refs")
         body = text(arguments, "body", "", chars_max=10 * checks.BODY_CHARS_MAX)
         checks.check_words(body, "body", checks.BODY_CHARS_MAX)
-        before = self.forum.message_row(given(arguments, "message_id"))
-        row, thread, room = self.forum.thread(before["thread_id"])
+        before, row, thread, room = self.forum.message(actor, given(arguments, "message_id"))
         actor = self._in(actor, room)
         words = checks.read_edit(actor, room, thread, self.forum.standing(actor.agent_id, thread), self.forum.tag(thread.tag), author_id=before["agent_id"],
                                  body=body, verdict=arguments.get("verdict"), severity=arguments.get("severity"))
@@ -198,7 +197,7 @@ class Threads:
     def update_thread(self, actor: Actor, arguments: Mapping) -> dict:
         only(arguments, "thread_id", "body")
         body = text(arguments, "body", "", chars_max=10 * checks.BODY_CHARS_MAX)
-        row, thread, room = self.forum.thread(given(arguments, "thread_id"))
+        row, thread, room = self.forum.thread(actor, given(arguments, "thread_id"))
         actor = self._in(actor, room)
         checks.check_edit_topic(actor, room, thread, self.forum.standing(actor.agent_id, thread), self._opener(row), body)
         at = self.forum.at()
@@ -214,7 +213,7 @@ class Threads:
 
     def claim_thread(self, actor: Actor, arguments: Mapping) -> dict:
         only(arguments, "thread_id", "note")
-        row, thread, room = self.forum.thread(given(arguments, "thread_id"))
+        row, thread, room = self.forum.thread(actor, given(arguments, "thread_id"))
         actor, note = self._in(actor, room), optional(arguments, "note", chars_max=NOTE_CHARS_MAX) or ""
         checks.check_claim(actor, room, thread, self.forum.standing(actor.agent_id, thread))
         at = self.forum.at()
@@ -229,7 +228,7 @@ class Threads:
 
     def set_thread_status(self, actor: Actor, arguments: Mapping) -> dict:
         only(arguments, "thread_id", "status")
-        row, thread, room = self.forum.thread(given(arguments, "thread_id"))
+        row, thread, room = self.forum.thread(actor, given(arguments, "thread_id"))
         actor = self._in(actor, room)
         status = checks.check_status(actor, room, thread, self.forum.standing(actor.agent_id, thread), self._opener(row), given(arguments, "status"))
         at = self.forum.at()
@@ -242,7 +241,7 @@ class Threads:
     def resolve_thread(self, actor: Actor, arguments: Mapping) -> dict:
         """`verdict` is what the question came to, in a word of its tag: answers that said otherwise are counted as overturned."""
         only(arguments, "thread_id", "summary", "status", "verdict")
-        row, thread, room = self.forum.thread(given(arguments, "thread_id"))
+        row, thread, room = self.forum.thread(actor, given(arguments, "thread_id"))
         actor, summary = self._in(actor, room), text(arguments, "summary", "", chars_max=10 * checks.BODY_CHARS_MAX)
         status = checks.check_resolve(actor, room, thread, self.forum.standing(actor.agent_id, thread), self._opener(row), arguments.get("status"), summary)
         verdict, at = checks.read_verdict(self.forum.tag(thread.tag), arguments.get("verdict")), self.forum.at()

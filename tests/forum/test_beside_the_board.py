@@ -82,7 +82,7 @@ def test_the_thread_of_a_lost_answer_is_looked_up_and_never_opened_by_looking(co
     assert (again["thread_id"], again["opened"]) == (thread, False)
     assert council.does(bob, "thread_rows", client_ref="job-1") == {"rows": []}        # a name of one's own, not a key to others' threads
     council.act("leave_room", agent_id=ann.agent_id, room_id=council.room)
-    assert council.does(ann, "thread_rows", client_ref="job-1") == {"rows": []} and code(council, ann, "thread_rows", thread_id=thread) == "council_not_member"
+    assert council.does(ann, "thread_rows", client_ref="job-1") == {"rows": []} and code(council, ann, "thread_rows", thread_id=thread) == "council_not_found"
 
 
 def test_rows_show_nothing_that_a_blind_round_hides(council):

@@ -267,5 +267,5 @@ def test_open_threads_of_ones_own_rooms_are_resources(served):
         (content,) = (await ann.ask("resources/read", {"uri": rows[0]["uri"]}))["result"]["contents"]
         assert content["uri"] == rows[0]["uri"] and content["mimeType"] == "text/markdown" and content["text"] == await ann.says("get_thread", thread_id=first)
         refused = (await bob.ask("resources/read", {"uri": rows[0]["uri"]}))["error"]
-        assert refused["code"] == -32003 and refused["message"].startswith("forbidden: ")
+        assert refused["code"] == -32004 and refused["message"].startswith("not found: ")
     served(story)

@@ -69,7 +69,7 @@ def test_a_reply_meets_its_eleven_checks_in_order(served):
         await climb(cast, "bob", "reply", {"thread_id": 99, "body": " \n", "verdict": "MAYBE", "severity": "AWFUL"}, [
             ("council_invalid", ["blank"], {"body": "an answer"}),
             ("council_not_found", ["99"], {"thread_id": thread}),
-            ("council_not_member", ["general"], ("join_room", {"agent_id": bob, "room_id": 1})),
+            ("council_not_found", ["not found: ", str(thread)], ("join_room", {"agent_id": bob, "room_id": 1})),
             ("council_not_asked", ["forbidden: ", "did not ask you", "name"], ("update_thread", {"thread_id": thread, "body": "what now, @bob?"})),
             ("council_paused", ["paused", "general"], ("update_room", {"id": 1, "paused": False})),
             ("council_closed", ["RESOLVED"], ("set_thread_status", {"thread_id": thread, "status": "OPEN"})),
@@ -97,8 +97,8 @@ def test_an_edit_meets_its_eight_checks_in_order(served):
         await climb(cast, "bob", "edit_message", {"message_id": 99, "body": "", "verdict": "MAYBE", "severity": "AWFUL"}, [
             ("council_invalid", ["blank"], {"body": "a better word"}),
             ("council_not_found", ["99"], {"message_id": theirs}),
+            ("council_not_found", ["not found: ", str(theirs)], ("join_room", {"agent_id": bob, "room_id": 1})),
             ("council_not_yours", ["forbidden: "], {"message_id": own}),
-            ("council_not_member", ["general"], ("join_room", {"agent_id": bob, "room_id": 1})),
             ("council_paused", ["paused"], ("update_room", {"id": 1, "paused": False})),
             ("council_closed", ["WONTFIX"], ("set_thread_status", {"thread_id": thread, "status": "BLOCKED"})),
             ("council_verdict", ["CONFIRMED"], {"verdict": None}),
@@ -117,7 +117,7 @@ def test_opening_meets_its_five_checks_in_order(served, tmp_path):
         (tmp_path / "project").rename(tmp_path / "moved")
         (tmp_path / "elsewhere").mkdir()
         await climb(cast, "bob", "create_thread", {"room": "#General", "title": " ", "body": "b", "tag": "NONSENSE"}, [
-            ("council_not_member", ["general"], ("join_room", {"agent_id": bob, "room_id": 1})),
+            ("council_not_found", ["room", "general"], ("join_room", {"agent_id": bob, "room_id": 1})),
             ("council_paused", ["paused", "general"], ("update_room", {"id": 1, "paused": False})),
             ("council_invalid", ["title"], {"title": "A title"}),
             ("council_folder_unreadable", ["folder"], ("update_project", {"id": 1, "folder_path": str(tmp_path / "elsewhere")})),
@@ -138,7 +138,7 @@ def test_a_topic_is_changed_by_its_opener_under_the_rules_of_an_edit(served):
         ann = next(row["id"] for row in await talk.does("list_agents") if row["name"] == "ann")
         await talk.does("leave_room", agent_id=ann, room_id=1)
         told = await climb(cast, "ann", "update_thread", {"thread_id": thread, "body": "@bob and @everyone, and mail a@bob"}, [
-            ("council_not_member", ["general"], ("join_room", {"agent_id": ann, "room_id": 1})),
+            ("council_not_found", ["not found: ", str(thread)], ("join_room", {"agent_id": ann, "room_id": 1})),
             ("council_paused", ["paused"], ("update_room", {"id": 1, "paused": False})),
             ("council_closed", ["WONTFIX"], ("set_thread_status", {"thread_id": thread, "status": "OPEN"}))])
         assert told["called"] == ["bob", "you"]
@@ -153,16 +153,17 @@ def test_a_claim_a_status_an_end_and_a_look_meet_their_checks_in_order(served):
         join, leave = (("join_room", {"agent_id": bob, "room_id": 1}), ("leave_room", {"agent_id": bob, "room_id": 1}))
         await climb(cast, "bob", "claim_thread", {"thread_id": 99}, [
             ("council_not_found", ["99"], {"thread_id": thread}),
-            ("council_not_member", ["general"], join),
+            ("council_not_found", ["not found: ", str(thread)], join),
             ("council_closed", ["WONTFIX"], ("set_thread_status", {"thread_id": thread, "status": "OPEN"}))])
         await talk.does(leave[0], **leave[1])
-        await climb(cast, "bob", "get_thread", {"thread_id": 99}, [("council_not_found", ["99"], {"thread_id": thread}), ("council_not_member", ["general"], join)])
+        await climb(cast, "bob", "get_thread", {"thread_id": 99}, [("council_not_found", ["99"], {"thread_id": thread}), ("council_not_found", ["not found: ", str(thread)], join)])
         await talk.does(leave[0], **leave[1])
         mine = (await cast.acts("ann", "create_thread", {"title": "t", "body": "b", "tag": "FYI"}))[1]["thread_id"]
-        for arguments, code in (({"status": "GONE"}, "council_invalid"), ({"status": "RESOLVED"}, "council_invalid"), ({"status": "OPEN"}, "council_not_member")):
+        for arguments, code in (({"status": "GONE"}, "council_not_found"), ({"status": "OPEN"}, "council_not_found")):
             assert (await cast.acts("bob", "set_thread_status", {"thread_id": mine, **arguments}))[0] == code
         await talk.does(join[0], **join[1])
-        assert (await cast.acts("bob", "set_thread_status", {"thread_id": mine, "status": "OPEN"}))[0] == "council_not_opener"
+        for status, code in (("GONE", "council_invalid"), ("RESOLVED", "council_invalid"), ("OPEN", "council_not_opener")):
+            assert (await cast.acts("bob", "set_thread_status", {"thread_id": mine, "status": status}))[0] == code
         assert "resolve_thread" in (await cast.acts("ann", "set_thread_status", {"thread_id": mine, "status": "RESOLVED"}))[1]
         code, said = await cast.acts("bob", "resolve_thread", {"thread_id": mine, "status": "OPEN", "summary": ""})
         assert code == "council_not_opener" and "ann" in said

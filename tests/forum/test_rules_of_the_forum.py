@@ -68,7 +68,7 @@ def test_a_name_of_several_words_is_called_as_it_is_written(council):
     (lambda c, t: c.act("update_room", id=c.room, max_thread_messages=0), "council_thread_cap", LIMIT, "cap"),
     (lambda c, t: (c.act("update_room", id=c.room, cost_cap_usd=0.5), c.does(PERSON, "reply", thread_id=t, body="x", cost_usd=0.5)), "council_cost_cap", LIMIT, "0.50"),
     (lambda c, t: c.act("resolve_thread", thread_id=t, summary="done"), "council_closed", FORBIDDEN, "RESOLVED"),
-    (lambda c, t: c.act("leave_room", agent_id=c.forum.agent(2)["id"], room_id=c.room), "council_not_member", FORBIDDEN, "general"),
+    (lambda c, t: c.act("leave_room", agent_id=c.forum.agent(2)["id"], room_id=c.room), "council_not_found", NOT_FOUND, "1"),
 ])
 def test_each_rail_refuses_an_agent_by_its_reason_and_not_the_person(council, change, code, kind, word):
     ann = council.agent("ann")
@@ -78,7 +78,7 @@ def test_each_rail_refuses_an_agent_by_its_reason_and_not_the_person(council, ch
     refusal = refused(council.does, ann, "reply", thread_id=thread, body="an answer")
     assert (refusal.code, number_of(refusal)) == (code, kind) and word in str(refusal)
     assert council.events() == before
-    if code != "council_not_member":
+    if code != "council_not_found":
         assert council.act("reply", thread_id=thread, body="the person may")["message_id"]
 
 
@@ -206,13 +206,40 @@ def test_an_agent_sees_its_own_rooms_and_no_others(council):
     other = council.act("create_room", project_id=council.project["id"], name="#Other Room!")
     assert other["name"] == "other-room"
     hidden = council.opens(room=other["id"], body="secret word")
-    assert refused(council.does, ann, "get_thread", thread_id=hidden).code == "council_not_member"
-    assert refused(council.does, ann, "list_threads", room="other-room").code == "council_not_member"
+    assert refused(council.does, ann, "get_thread", thread_id=hidden).code == "council_not_found"
+    assert refused(council.does, ann, "list_threads", room="other-room").code == "council_not_found"
     assert refused(council.does, ann, "list_threads", room="none").code == "council_not_found"
     assert council.does(ann, "search", query="secret") == [] and council.does(ann, "list_threads", mentions_me=False, status="all") == []
     council.act("join_room", agent_id=ann.agent_id, room_id=other["id"])
     assert [row["id"] for row in council.does(ann, "list_threads", mentions_me=False)] == [hidden]
     assert refused(council.does, ann, "create_thread", title="t", body="b", tag="FYI").code == "council_invalid"
+
+
+def test_an_agent_learns_no_more_of_what_lies_in_anothers_room_than_of_what_is_not_there(council, tmp_path):
+    """By id or by name, in its own project or another, and whatever else is wrong with the request."""
+    (tmp_path / "far").mkdir()
+    far = council.act("create_project", folder=str(tmp_path / "far"))["id"]
+    beside = council.act("create_room", project_id=council.project["id"], name="beside")["id"]
+    away = next(row["id"] for row in council.act("list_rooms") if row["project_id"] == far)
+    council.act("create_room", project_id=far, name="merger")
+    ann, eve = council.agent("ann"), council.agent("eve", beside)
+    thread, closed = council.opens(eve, room=beside, body="@everyone", blind=True), council.opens(room=away, body="b")
+    messages = [council.does(eve, "reply", thread_id=thread, body="secret")["message_id"], council.act("reply", thread_id=closed, body="x")["message_id"]]
+    council.act("resolve_thread", thread_id=closed, summary="s")
+    council.act("update_room", id=beside, paused=True)
+    asked = [("get_thread", {}), ("thread_rows", {}), ("reply", {"body": "b", "verdict": "MAYBE"}), ("claim_thread", {}), ("update_thread", {"body": "b"}),
+             ("set_thread_status", {"status": "GONE"}), ("set_thread_status", {"status": "OPEN"}), ("resolve_thread", {"status": "NONE", "summary": ""}), ("update_thread", {"body": " "})]
+    for there, none in ((thread, 997), (closed, 998)):
+        for act, more in asked:
+            said = [str(refused(council.does, ann, act, thread_id=each, **more)).replace(str(each), "N") for each in (there, none)]
+            assert said[0] == said[1], (act, more, said)
+    for message in messages:
+        said = [str(refused(council.does, ann, "edit_message", message_id=each, body="b")).replace(str(each), "N") for each in (message, 999)]
+        assert said[0] == said[1]
+    for room in (beside, away, "beside", "merger", "#MERGER"):
+        for act, more in (("list_threads", {}), ("list_agents", {}), ("search", {"query": "secret"}), ("create_thread", {"title": "", "body": "b", "tag": "NONE"})):
+            said = str(refused(council.does, ann, act, room=room, **more))
+            assert said == str(refused(council.does, ann, act, room="nowhere", **more)).replace("nowhere", str(room).lower().lstrip("#")), said
 
 
 @pytest.mark.parametrize("name, arguments", [(act, {}) for act in ("list_projects", "list_rooms", "agents_of", "events_since", "needs_you", "calibration", "file_access", "list_profiles")]

@@ -38,7 +38,7 @@ def test_only_the_callers_own_rooms_are_searched(searched):
     assert found(searched, bob, "heron", room="general") == found(searched, bob, "heron", room=str(searched.room)) == {("thread", here)}
     with pytest.raises(Refused) as caught:
         found(searched, ann, "heron", room="other")
-    assert caught.value.code == "council_not_member"
+    assert caught.value.code == "council_not_found"
 
 
 def test_an_agent_without_a_room_finds_nothing(searched):

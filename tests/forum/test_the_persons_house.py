@@ -70,7 +70,7 @@ def test_one_key_opens_several_rooms_of_one_project_and_none_of_another(served, 
         assert {row["room_id"] for row in (await cast.acts("ann", "list_threads", {}))[1]["rows"]} == {1, second}
         assert [row["room_id"] for row in (await cast.acts("ann", "list_threads", {"room": "#SECOND"}))[1]["rows"]] == [second]
         await talk.does("leave_room", agent_id=ann, room_id=second)
-        assert (await cast.acts("ann", "list_threads", {"room": "second"}))[0] == "council_not_member"
+        assert (await cast.acts("ann", "list_threads", {"room": "second"}))[0] == "council_not_found"
         (tmp_path / "far").mkdir()
         far = (await talk.does("create_project", folder=str(tmp_path / "far")))["id"]
         foreign = next(row["id"] for row in await talk.does("list_rooms") if row["project_id"] == far)

@@ -2,7 +2,7 @@
 
 CODES = {
     "council_not_found": ("There is no {what} {name}.", "Look at the list and use an id or a name from it."),
-    "council_not_member": ("You are not in the room #{room}.", "Ask its person to add you; its members are set in the room's settings."),
+    "council_not_member": ("The agent and the room #{room} do not belong together.", "An agent is in rooms of its own project only; its members are set in the room's settings."),
     "council_not_asked": ("Thread {thread} did not ask you.", "Somebody in it can bring you in by writing @ and your name. Until then, read it and do not answer."),
     "council_paused": ("The room #{room} is paused by its person.", "Stop here; nothing that you send is taken until they let it run again."),
     "council_closed": ("Thread {thread} is closed as {status}.", "Leave it; its opener can open it again."),
