@@ -270,7 +270,7 @@ def test_settings_change_what_they_say_and_ask_for_a_name_before_they_lose_it(br
         page.get_by_label("An agent of this project").select_option(label="fern")
         page.get_by_role("button", name="Add to the room").click()
         expect(page.get_by_role("button", name="Remove fern from the room")).to_be_visible()
-        page.get_by_role("link", name="Settings", exact=True).click()
+        page.locator("#main").get_by_role("link", name="Settings", exact=True).click()
         expect(page.get_by_role("heading", name="fern", level=2)).to_be_visible()
         page.get_by_label("Kind").select_option(label="Codex")
         page.get_by_role("button", name="Save the agent").click()
