@@ -12,7 +12,7 @@ Source  the council surface, "HTTP and MCP transport", "wait_for_updates"
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
@@ -23,7 +23,7 @@ from rulith.council.shapes import Actor
 from rulith.forum.forum import Forum
 from rulith.forum.mcp_methods import Methods
 from rulith.forum.mcp_streams import SIGN, Listening, both_notices, moving
-from rulith.forum.mcp_tools import CouncilTools, refused
+from rulith.forum.mcp_tools import WAIT, CouncilTools, refused
 from rulith.forum.waiting import Subscription
 from rulith.net.messages import Request, Response, StreamResponse
 from rulith.wire import jsonrpc, mcp_stateless
@@ -41,7 +41,7 @@ class CouncilMcp:
     def __init__(self, forum: Forum, tools: CouncilTools) -> None:
         self.forum, self.tools = forum, tools
         self.methods = Methods(forum)
-        self._running: dict[tuple, list[Subscription]] = {}       # (key's digest, request id) -> what a cancellation stops
+        self._running: dict[tuple, list[_Running]] = {}           # (key's digest, request id) -> what a cancellation stops
 
     # --- before the body -----------------------------------------------------------------
 
@@ -155,34 +155,63 @@ class CouncilMcp:
     def _call(self, actor: Actor, request: Request, message: jsonrpc.Request, stateless: bool) -> asyncio.Task:
         """A tool as a task that gives its answer; what it waits for ends with its client. Raises Rejected."""
         name = self.methods.tool_of(message, stateless)
-        subscription = self.forum.bus.subscribe(actor.agent_id)
+        running = _Running(self.forum.bus.subscribe(actor.agent_id), name == WAIT)
         key = (_key_digest(request), call_key(message.id))
 
         async def run() -> dict:
             still = self._actor(request)        # the key may have ended between the check and here
-            found = refused(Refused("council_revoked")) if still is None else await self.tools.call(still, name, message.params.get("arguments"), subscription)
+            call = self.tools.call
+            found = refused(Refused("council_revoked")) if still is None else await running.run(lambda: call(still, name, message.params.get("arguments"), running.subscription))
             return result_body(message.id, self.methods.dressed(message.method, found, stateless))
 
         def done(ended: asyncio.Task) -> None:
             leaving.cancel()
-            self._running[key].remove(subscription)
+            self._running[key].remove(running)
             if not self._running[key]:
                 del self._running[key]
 
         task = asyncio.ensure_future(run())
         leaving = asyncio.ensure_future(request.wait_client_gone())
         leaving.add_done_callback(lambda gone: task.cancel())
-        self._running.setdefault(key, []).append(subscription)
+        self._running.setdefault(key, []).append(running)
         task.add_done_callback(done)
         return task
 
     def _heard(self, request: Request, message: jsonrpc.Message) -> None:
-        """A cancellation ends what waits under its id, as if the time were up: another client of the same key loses nothing by it."""
+        """A cancellation ends what waits under its id, as if the time were up, and what looks into a folder, with nothing done."""
         if isinstance(message, jsonrpc.Notification) and message.method == "notifications/cancelled":
             request_id = message.params.get("requestId")
             if jsonrpc.is_id(request_id):
-                for subscription in self._running.get((_key_digest(request), call_key(request_id)), ()):
-                    subscription.stop()
+                for running in self._running.get((_key_digest(request), call_key(request_id)), ()):
+                    running.cancel()
+
+
+class _Running:
+    """One call that a cancellation may end: a wait has its answer then, another is left where it stands, which is before it wrote."""
+
+    def __init__(self, subscription: Subscription, is_wait: bool) -> None:
+        self.subscription, self._is_wait = subscription, is_wait
+        self._task: asyncio.Task | None = None
+
+    async def run(self, call: Callable[[], Awaitable[dict]]) -> dict:
+        """The result of the tool. Another client of the same key whose id is the same hears that it was cancelled, and asks again."""
+        if self._is_wait:
+            return await call()
+        if not self.subscription.stopped:
+            self._task = asyncio.current_task()
+            try:
+                return await call()
+            except asyncio.CancelledError:
+                if not self.subscription.stopped:
+                    raise                       # its client went
+            finally:
+                self._task = None
+        return refused(Refused("council_cancelled"))
+
+    def cancel(self) -> None:
+        self.subscription.stop()
+        if self._task is not None:
+            self._task.cancel()
 
 
 async def _outcome(task: asyncio.Task) -> dict | None:

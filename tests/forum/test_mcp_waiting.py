@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
+import shutil
 import sqlite3
+import sys
 
 import pytest
 
 from rulith.base.errors import Refused
 from rulith.base.limits import COUNCIL_HOLDS_MAX
-from rulith.forum import mcp, mcp_streams
+from rulith.forum import diff, mcp, mcp_streams
+from rulith.procs.identity import is_running
 from rulith.wire import mcp_stateless
 from tests.forum.conftest import Program, Served, Stream
 from tests.forum.test_mcp import ENVELOPE, program
@@ -142,15 +146,21 @@ def test_a_call_and_its_cancellation_that_arrive_together_end_together(served):
     served(story)
 
 
+async def _says(agent: Program, call: dict) -> asyncio.StreamWriter:
+    """Send a call and read nothing."""
+    _, writer = await asyncio.open_connection("127.0.0.1", agent.port)
+    body = json.dumps(call).encode()
+    rows = {"host": "127.0.0.1", "content-length": str(len(body)), **agent.headers()}
+    writer.write(b"POST /mcp HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in rows.items()).encode() + b"\r\n" + body)
+    return writer
+
+
 @pytest.mark.parametrize("token", [None, "t"])
 def test_a_client_that_hangs_up_holds_nothing_any_more(served, quick, token):
     async def story(talk):
         agent = await program(talk)
         if token is None:
-            _, writer = await asyncio.open_connection("127.0.0.1", agent.port)
-            body = json.dumps(wait_call()).encode()
-            rows = {"host": "127.0.0.1", "content-length": str(len(body)), **agent.headers()}
-            writer.write(b"POST /mcp HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in rows.items()).encode() + b"\r\n" + body)
+            writer = await _says(agent, wait_call())
             await until(talk, ["poll"])
             writer.close()
         else:
@@ -250,6 +260,65 @@ def test_2026_07_28_listens_to_the_threads_it_names(served):
         assert (answer.status, answer.json()["error"]["code"]) == (400, -32602)
         await talk.does("set_agent_revoked", id=2, revoked=True)
         assert await stream.next() is None
+    served(story)
+
+
+# --- looks ---------------------------------------------------------------------------------
+
+
+def look_call(request_id: object, token: object = None) -> dict:
+    meta = {} if token is None else {"_meta": {"progressToken": token}}
+    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": {"name": "git_diff", "arguments": {}, **meta}}
+
+
+@pytest.fixture
+def endless_git(tmp_path, monkeypatch):
+    """Install a git that tells its process and never ends; returns where it tells it."""
+    def install():
+        (tmp_path / "bin").mkdir()
+        git, mark = tmp_path / "bin" / "git", tmp_path / "pid"
+        git.write_text(f"#!/bin/sh\necho $$ > '{mark}'\nexec '{shutil.which('sleep')}' 600\n")
+        git.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{git.parent}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setattr(diff, "GIT_S", 500.0)
+        return mark
+    return install
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
+@pytest.mark.parametrize("ending", ["cancelled", "hung up", "hung up on the stream"])
+def test_a_look_that_is_cancelled_or_whose_client_goes_ends_with_its_git(served, quick, endless_git, ending):
+    async def story(talk):
+        agent, mark = await program(talk), endless_git()
+        stream = await Stream.open(agent, "POST", look_call(5, token="t")) if ending == "hung up on the stream" else None
+        task = asyncio.ensure_future(agent.send(look_call(5))) if ending == "cancelled" else None
+        writer = await _says(agent, look_call(5)) if ending == "hung up" else None
+        while not (mark.exists() and mark.read_text().endswith("\n")):
+            await asyncio.sleep(0.005)
+        pid = int(mark.read_text())
+        assert is_running(pid)
+        if ending == "cancelled":
+            assert (await agent.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}})).status == 202
+            result = (await task).json()["result"]
+            assert result["isError"] and result["structuredContent"]["errorCode"] == "council_cancelled"
+        elif stream is not None:
+            stream.leave()
+        else:
+            writer.close()
+        while is_running(pid) or talk.council.mcp._running or not talk.council.forum.beside._slots.is_idle():
+            await asyncio.sleep(0.005)
+        assert await talk.does("file_access") == []              # it found nothing, so nothing was looked at
+    served(story)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
+def test_a_look_and_its_cancellation_that_arrive_together_start_no_git(served, endless_git):
+    async def story(talk):
+        agent, mark = await program(talk), endless_git()
+        answer = await agent.send([look_call(5), {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}])
+        (told,) = answer.json()
+        assert told["id"] == 5 and told["result"]["structuredContent"]["errorCode"] == "council_cancelled"
+        assert not mark.exists() and not talk.council.mcp._running
     served(story)
 
 

@@ -31,6 +31,7 @@ CODES = {
     "council_wrote": ("{name} has written in {count} threads, and what it said stays with its name.", "Revoke it instead: its key ends at once."),
     "council_holds": ("This agent holds {count} waits and streams open already.", "End one of them first."),
     "council_busy": ("{count} looks into folders wait already.", "Ask again in a moment; nothing was done."),
+    "council_cancelled": ("The call was cancelled.", "Nothing was done; ask again where it is still wanted."),
     "council_key": ("The request does not bring this run's key.", "It stands in run/council.json of the home, as long as the council runs; an agent's key opens nothing here."),
     "council_foreign": ("The request was sent to {host!r} by {origin}.", "The council answers programs and pages of this machine, under 127.0.0.1 or localhost."),
     "council_in_use": ("The council at {path} is open in the process {pid}.", "Use that one, or end it first."),
