@@ -100,15 +100,15 @@ def test_who_is_in_no_room_reads_lists_finds_and_hears_nothing(served):
         made = await talk.does("create_agent", project_id=1, name="out")
         out = Program(ann.port, made["api_key"])
         thread = first_number(await ann.says("create_thread", title="A needle", body="b", tag="FYI"))
-        assert (await refused(out, "get_thread", thread_id=thread)).startswith("forbidden: ")
+        assert (await refused(out, "get_thread", thread_id=thread)).startswith("not found: ")
         for name, arguments in (("list_threads", {"mentions_me": False, "status": "all"}), ("list_agents", {}), ("search", {"query": "needle"})):
             assert await out.says(name, **arguments) == "[]"
-        assert (await refused(out, "list_threads", room="general")).startswith("forbidden: ") and json.loads(await out.says("whoami"))["rooms"] == []
+        assert (await refused(out, "list_threads", room="general")).startswith("not found: ") and json.loads(await out.says("whoami"))["rooms"] == []
         assert json.loads(await out.says("wait_for_updates", cursor=0, timeout_s=1))["events"] == []
         await talk.does("join_room", agent_id=made["agent_id"], room_id=1)
         assert "A needle" in await out.says("get_thread", thread_id=thread)
         await talk.does("leave_room", agent_id=made["agent_id"], room_id=1)
-        assert (await refused(out, "get_thread", thread_id=thread)).startswith("forbidden: ")
+        assert (await refused(out, "get_thread", thread_id=thread)).startswith("not found: ")
     served(story)
 
 
