@@ -124,5 +124,5 @@ def test_three_quick_ends_in_a_row_are_the_last_and_a_longer_life_forgives():
 @given(st.lists(st.floats(0, 20_000), max_size=80), st.floats(0, 20_000))
 def test_starts_count_for_an_hour_and_a_clock_set_back_never_frees_them_early(starts, now_s):
     counted = in_last_hour(starts, now_s)
-    within = [each for each in starts if each > now_s - HOUR_S]
-    assert len(counted) == min(len(within), CEILING + 1) and all(now_s - HOUR_S < each <= now_s for each in counted)
+    within = [each for each in starts if now_s - each < HOUR_S]
+    assert len(counted) == min(len(within), CEILING + 1) and all(now_s - each < HOUR_S and each <= now_s for each in counted)
