@@ -162,7 +162,7 @@ export const argsText = (args) => Object.entries(args ?? {}).map(([name, value])
 /** An order in a sentence: "unit price 1,299 cents · quantity 7". */
 export const orderText = ({ job_id: _, ...numbers }) => argsText(numbers).replaceAll("_", " ");
 
-export const keyText = (key) => Object.values(key ?? {}).map(String).join(" · ") || "no key";
+export const keyText = (key, without = "no key") => Object.values(key ?? {}).map(String).join(" · ") || without;
 
 const CASE_TYPES = { verified_calculation: "Verified calculation", approved_calculation: "Approved calculation", exploration: "Exploration" };
 const caseTypeText = (type) => CASE_TYPES[type] ?? short(type).replaceAll("_", " ");

@@ -35,7 +35,7 @@ export function one(s, instance, act) {
 
 const heading = ({ case: row, operations }, now) =>
   h("header", { class: "case-head", "data-case": row.caseId, "data-status": row.status, "data-disposition": row.disposition },
-    h("h3", {}, keyText(row.businessKey)),
+    h("h3", {}, keyText(row.businessKey, caseTitle(row))),
     h("p", {}, mark(caseState(row, operations)), " ",
       h("span", { class: "quiet" }, caseTitle(row), " · opened ", when(row.openedAt, now),
         row.closedAt && [" · closed ", when(row.closedAt, now)])),
