@@ -158,6 +158,7 @@ def test_a_case_that_is_gone_is_refused_with_code_sentence_and_details(browser, 
 
 def test_the_theme_is_chosen_and_kept(page):
     page.get_by_label("Theme").select_option("dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")

@@ -17,6 +17,8 @@ TABLE = json.loads((ROOT.parent / "protocol" / "codes.json").read_text(encoding=
 # Raised where no peer hears them: while the process starts, or on the Worker's and the client's side of a shared module.
 NEVER_SENT = {"contract_missing", "contract_damaged", "settings_malformed", "ledger_missing", "lease_malformed", "stream_event_too_large",
               "draft_case_unusable", "draft_paths_differ", "draft_receipt_altered", "log_form", "ledger_unfoldable", "gateway_running", "ledger_in_use", "file_unusable", "file_unreadable", "backup_unusable",
+              # of a draft from a document, which the workbench and the command make
+              "document_empty", "document_name", "document_not_text", "document_too_large",
               "tool_manifest_builtin", "tool_manifest_invalid", "tool_manifest_unreadable", "store_foreign", "path_refused",
               "ledger_damaged", "ledger_newer",
               # told in the gateway's own log: a folder has no peer that would hear an answer

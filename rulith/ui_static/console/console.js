@@ -7,7 +7,7 @@ import { orders } from "./orders.js";
 import { people, ways } from "./people.js";
 import { oneCase, place, readOf, shownCases } from "./places.js";
 import { unknown } from "./unknown.js";
-import { console_, h, only, problem } from "./views.js";
+import { SILENT, console_, h, only, problem } from "./views.js";
 
 const REFRESH_MS = 5000;
 const USED_UP = ["close-case", "hold-case", "lift-hold", "withdraw-call", "reconcile", "order-withdraw"];      // they use up the reason that was typed
@@ -17,17 +17,12 @@ const [main, session, said, out, afresh, again, nav] = ["main", "session", "said
 const others = new BroadcastChannel("rulith.console");      // whoever shows this Console in a page of its own
 let state = { passphraseSet: false, signedIn: false };
 let work = {};                                        // what the person has begun: a checked file, a secret shown once
-let token = "";
-let drawn = "";
-
-const SILENT = { ok: false, errorCode: "unreachable", teaching: "The gateway does not answer. Nothing is known to have been recorded; look again when it does." };
+let token = "", drawn = "";
 
 /** The answer of the gateway; one of its own kind where there is none. */
 async function call(route, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json", "x-rulith-console": token }, body: JSON.stringify(body) };
-  let answer;
-  try { answer = await fetch(`api/${route}`, { ...options, credentials: "same-origin", cache: "no-store" }); } catch { return SILENT; }
-  return answer.json().catch(() => SILENT);
+  return fetch(`api/${route}`, { ...options, credentials: "same-origin", cache: "no-store" }).then((answer) => answer.json()).catch(() => SILENT);
 }
 
 function drawSections() {

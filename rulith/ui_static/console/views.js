@@ -2,6 +2,9 @@
 import { differ, premise } from "./proof.js";
 import { unsettled } from "./unknown.js";
 
+/** What is drawn where no answer came. */
+export const SILENT = { ok: false, errorCode: "unreachable", teaching: "The gateway does not answer. Nothing is known to have been recorded; look again when it does." };
+
 /** h("button", {onclick}, "Stop") makes an element. */
 export function h(tag, props = {}, ...children) {
   const el = document.createElement(tag);
