@@ -20,6 +20,7 @@ ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--
         "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_MS = 30_000
+LEASE_MS = 90_000              # the lease of a Worker that was lost lapses within
 expect.set_options(timeout=WAIT_MS)          # a busy machine draws late; what never comes is found by the longest wait alone
 
 
@@ -86,10 +87,11 @@ class Watched:
 
 
 def run_calculation(page, job_id, approve=False, price="1299"):
-    """Press the one button for a job of that id and price; the article of its run."""
-    expect(page.get_by_role("button", name=re.compile("Run the verified calculation|Write these numbers and run"))).to_be_enabled(timeout=WAIT_MS)
+    """Press the one button for a job of that id and price; the article of its run. A Worker that came back may wait for its earlier lease to lapse."""
+    button = page.get_by_role("button", name=re.compile("Run the verified calculation|Write these numbers and run"))
+    expect(button).to_be_enabled(timeout=WAIT_MS)
     page.get_by_label("Job id").fill(job_id)
     page.get_by_label("Unit price").fill(price)
     page.get_by_label("Ask me before the totals are written").set_checked(approve)
-    page.get_by_role("button", name=re.compile("Run the verified calculation|Write these numbers and run")).click()
+    button.click(timeout=LEASE_MS)
     return page.get_by_role("article", name=f"Run of {job_id}").first
