@@ -61,6 +61,7 @@ def test_an_agent_is_made_attached_and_given_a_model(browser, bench, model):
         expect(page.get_by_label("Running").get_by_text("online")).to_be_visible()
 
         page.get_by_role("link", name="Default model").first.click()
+        expect(page.get_by_role("region", name="Default model")).to_be_visible()      # the form of the Agent before it has the same fields
         page.get_by_label("Endpoint").fill("http://127.0.0.1:9/v1")
         page.get_by_label("Model name").fill("scripted")
         page.get_by_role("button", name="Test it").click()

@@ -89,6 +89,7 @@ def test_a_message_is_kept_given_files_cut_short_and_seen_in_two_tabs(browser, b
         other = page.context.new_page()                          # the same conversation, in another tab
         other.goto(page.url)
         field, there = page.get_by_label("Message to the Agent"), other.get_by_label("Message to the Agent")
+        expect(other.get_by_role("article", name="Message: hello one")).to_contain_text("ends it.")
         there.fill("half a thought")
         expect(field).to_have_value("half a thought")
         there.press("End")
