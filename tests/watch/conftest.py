@@ -169,6 +169,19 @@ class Story:
             await asyncio.wait({self.watching})
 
 
+def to_its_end(story) -> None:
+    """Run the coroutine `story` in a loop of its own, for STORY_S at most."""
+    async def bounded() -> None:
+        telling = asyncio.ensure_future(story)
+        done, _ = await asyncio.wait({telling}, timeout=STORY_S)
+        if not done:
+            telling.cancel()
+            await asyncio.wait({telling})
+            raise AssertionError("the story did not come to its end")
+        telling.result()
+    asyncio.run(bounded())
+
+
 @pytest.fixture
 def watched(tmp_path):
     """Play a story with a scripted council and a watcher."""
@@ -187,13 +200,5 @@ def watched(tmp_path):
                 await story.close()
                 await server.close(drain_s=0.1)
 
-        async def bounded() -> None:
-            telling = asyncio.ensure_future(run())
-            done, _ = await asyncio.wait({telling}, timeout=STORY_S)
-            if not done:
-                telling.cancel()
-                await asyncio.wait({telling})
-                raise AssertionError("the story did not come to its end")
-            telling.result()
-        asyncio.run(bounded())
+        to_its_end(run())
     return play

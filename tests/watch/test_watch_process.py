@@ -15,7 +15,7 @@ from rulith.net.server import serve
 from rulith.procs.identity import is_running
 from rulith.procs.roles import RoleProcess
 from tests.conftest import ROOT, clean_environment
-from tests.watch.conftest import KEY, RECORD, STORY_S, WAIT_S, Scripted
+from tests.watch.conftest import KEY, RECORD, WAIT_S, Scripted, to_its_end
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and sessions of POSIX")
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="who left its group is found on Linux only")
@@ -54,15 +54,7 @@ def play(tell) -> None:
         finally:
             await server.close(drain_s=0.1)
 
-    async def bounded() -> None:
-        telling = asyncio.ensure_future(run())
-        done, _ = await asyncio.wait({telling}, timeout=STORY_S)
-        if not done:
-            telling.cancel()
-            await asyncio.wait({telling})
-            raise AssertionError("the story did not come to its end")
-        telling.result()
-    asyncio.run(bounded())
+    to_its_end(run())
 
 
 async def start(council: Scripted | None, *words: str, key: str | None = KEY, **env: str) -> asyncio.subprocess.Process:

@@ -17,7 +17,7 @@ from rulith.forum.service import Council, open_council
 from rulith.forum.staying import watcher_argv
 from tests.conftest import ROOT, clean_environment
 from tests.forum.conftest import KEY, Program, Served
-from tests.watch.conftest import RECORD, STORY_S, WAIT_S
+from tests.watch.conftest import RECORD, WAIT_S, to_its_end
 
 FORMS = pytest.mark.parametrize("form", [[], ["--ws"]], ids=["poll", "socket"])
 
@@ -112,15 +112,7 @@ def play(tmp_path: Path, tell) -> None:
                     await ended(process)
             await place.council.close()
 
-    async def bounded() -> None:
-        telling = asyncio.ensure_future(run())
-        done, _ = await asyncio.wait({telling}, timeout=STORY_S)
-        if not done:
-            telling.cancel()
-            await asyncio.wait({telling})
-            raise AssertionError("the story did not come to its end")
-        telling.result()
-    asyncio.run(bounded())
+    to_its_end(run())
 
 
 @FORMS
