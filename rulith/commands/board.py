@@ -22,7 +22,7 @@ from rulith.gateway import board_programs
 from rulith.gateway.board_http import HOST, PATH, BoardHttp
 from rulith.gateway.board_server import BoardHost
 from rulith.gateway.board_stdio import serve_stdio
-from rulith.net.stdio import until_ended
+from rulith.net.stdio import Stdio, until_ended
 from rulith.rules.program import Limits
 
 EXIT_OK, EXIT_ERROR, EXIT_USAGE = 0, 1, 2
@@ -117,12 +117,15 @@ async def _serve(host: BoardHost, port: int | None) -> tuple[int, bool]:
     """(exit status, whether the Boards were closed in time)."""
     try:
         await host.open()
-        serving = asyncio.ensure_future(serve_stdio(host) if port is None else _serve_http(host, port))
-        status = await until_ended(serving)
+        stdio = Stdio() if port is None else None
+        status = await until_ended(asyncio.ensure_future(_serve_http(host, port) if stdio is None else serve_stdio(host, stdio)))
     except BaseException:
         await host.close()
         raise
-    return status, await host.close()
+    is_closed = await host.close()
+    if stdio is not None:
+        await stdio.flush()         # the call at hand may have been answered just now
+    return status, is_closed
 
 
 async def _serve_http(host: BoardHost, port: int) -> None:

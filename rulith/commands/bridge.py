@@ -19,7 +19,7 @@ from rulith.base.limits import BRIDGE_DRAIN_S
 from rulith.forum.bridge import Bridge
 from rulith.net.client import HttpClient
 from rulith.net.proxies import is_loopback
-from rulith.net.stdio import claim_stdout, stdin_pieces, until_ended, write_all
+from rulith.net.stdio import Stdio, until_ended
 from rulith.procs.blank import blank_variables
 
 EXIT_USAGE = 2
@@ -60,19 +60,20 @@ def main(argv: Sequence[str]) -> int:
 
 
 async def _serve(url: str, key: str) -> int:
-    wire, client = claim_stdout(), HttpClient()
-    bridge = Bridge(client, url, key, write=lambda line: write_all(wire, line), say=_say)
+    stdio, client = Stdio(), HttpClient()
+    bridge = Bridge(client, url, key, write=stdio.write, say=_say)
     try:
-        return await until_ended(asyncio.ensure_future(_talk(bridge)))
+        return await until_ended(asyncio.ensure_future(_talk(bridge, stdio)))
     finally:
         await bridge.close()
+        await stdio.flush()
         await client.close()
 
 
-async def _talk(bridge: Bridge) -> None:
+async def _talk(bridge: Bridge, stdio: Stdio) -> None:
     """Carry what the host says, until it has left."""
     async def read() -> None:
-        async for data in stdin_pieces():
+        async for data in stdio.pieces():
             bridge.receive(data)
         bridge.finish()
         await bridge.wait_answered(BRIDGE_DRAIN_S)

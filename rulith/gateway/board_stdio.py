@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from rulith.base.limits import BOARD_CALLS_WAITING_MAX, BOARD_LISTENS_MAX, BOARD_MESSAGE_BYTES_MAX, PROGRESS_EVERY_S
 from rulith.gateway.board_server import BoardHost, tools_server
-from rulith.net.stdio import claim_stdout, stdin_pieces, write_all
+from rulith.net.stdio import Stdio
 from rulith.wire import jsonrpc
 from rulith.wire.jsonrpc import INTERNAL_ERROR
 from rulith.wire.mcp_server import error_body
@@ -100,10 +100,9 @@ def _key(request_id: object) -> tuple[str, object]:
     return type(request_id).__name__, request_id if isinstance(request_id, (str, int)) else None
 
 
-async def serve_stdio(host: BoardHost) -> None:
+async def serve_stdio(host: BoardHost, stdio: Stdio) -> None:
     """Serve the client on stdin and stdout until it closes stdin."""
-    wire = claim_stdout()
-    peer = StdioPeer(host, lambda line: write_all(wire, line))
-    async for data in stdin_pieces():
+    peer = StdioPeer(host, stdio.write)
+    async for data in stdio.pieces():
         peer.receive(data)
     peer.close()

@@ -83,6 +83,28 @@ def test_it_ends_in_time_though_a_board_is_still_computing(start):
     assert process.popen.wait(GONE_S) == 0
 
 
+def test_it_ends_though_its_answers_are_not_read(start):
+    """They fill the pipe many times over."""
+    process = start()
+    for _ in range(100):
+        process.write("tools/list")
+    process.popen.stdin.close()
+    assert process.popen.wait(GONE_S) == 0
+
+
+def test_a_client_that_reads_nothing_is_not_read_for_ever(start):
+    process = start()
+    pipe = process.popen.stdin.fileno()
+    os.set_blocking(pipe, False)
+    written = 0
+    while select.select([], [pipe], [], 3.0)[1]:
+        written += os.write(pipe, b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}\n' * 400)
+        assert written < 4 * 2**20, "what it answers lies in memory"
+    process.popen.stdout.close()
+    process.popen.stdin.close()
+    assert process.popen.wait(GONE_S) == 0
+
+
 def test_a_ping_does_not_wait_for_a_board(start):
     process = start()
     process.call("update_working_memory", operations=NODES)

@@ -72,7 +72,7 @@ class Mcp(Acts):
         answering = asyncio.ensure_future(self._whole(request))
         await asyncio.wait({answering}, timeout=PATIENCE_S)
         for held in [each for those in self.surface._running.values() for each in those]:
-            held.stop()                                          # what a cancellation does
+            held.cancel()                                        # what a cancellation does
         status, told = await answering
         assert status in (200, 202, 400, 404), status
         assert (status == 202) == (not told)
