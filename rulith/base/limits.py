@@ -24,7 +24,6 @@ CONNECT_TIMEOUT_S = 10.0
 BODY_TIMEOUT_S = 60.0            # a whole request body, however slowly it drips
 SEND_TIMEOUT_S = 30.0            # a reader that takes nothing for this long is gone
 LINGER_S = 2.0                   # after an early answer, so that a reset does not eat it
-DISCARD_BYTES_MAX = 65_536       # reading this much of an unwanted body beats a new connection
 LINK_BUFFER_BYTES_MAX = 262_144  # received and not yet read; then the peer must wait
 CLIENT_IDLE_S = 55.0             # shorter than any server's keep-alive that we meet: a pooled link that may be dying is not used
 POOL_LINKS_MAX = 32              # idle links kept per origin
@@ -111,6 +110,8 @@ PASSPHRASE_CHARS_MIN = 8
 PASSPHRASE_CHARS_MAX = 1024
 
 # The gateway
+DEVICES_MAX = 128                 # computers elsewhere that an owner let in, ended ones among them
+DEVICE_IDLE_S = 90 * 86_400      # one that is not seen for so long is signed out
 AGENTS_MAX = 64                  # each has a Board in memory; more want more gateways
 WORKER_LINES_MAX = 256           # Connections
 SOURCES_MAX = 1_000

@@ -18,7 +18,6 @@ from rulith.base.clock import Clock
 from rulith.base.limits import (
     BODY_TIMEOUT_S,
     CONNECTIONS_MAX,
-    DISCARD_BYTES_MAX,
     HEADER_BYTES_MAX,
     HEADER_TIMEOUT_S,
     KEEP_ALIVE_S,
@@ -118,7 +117,7 @@ class Connection(asyncio.Protocol, Presence):
         self.request: Request | None = None      # whose body is arriving or which is being answered
         self.parts: list[bytes] = []
         self.body_bytes = 0
-        self.early: Response | None = None       # the head check's answer, while the body is thrown away
+        self.early: Response | None = None       # the head check's answer to a request without a body
         self.idle = True                         # between requests: nothing of the next one has come
         self.busy = False                        # a handler runs
         self.fast = False                        # the request at hand came through the fast lane
@@ -275,13 +274,10 @@ class Connection(asyncio.Protocol, Presence):
         self.parts, self.body_bytes = [], 0
         early = self.shared.check_head(request)
         if early is not None:
-            length = request.headers.get("content-length")
-            chunked = "transfer-encoding" in request.headers
-            unread = DISCARD_BYTES_MAX + 1 if chunked else int(length or 0)
-            if unread > DISCARD_BYTES_MAX or self.http.they_are_waiting_for_100_continue:
-                self._answer_and_leave(early)
+            if "transfer-encoding" in request.headers or int(request.headers.get("content-length") or 0) > 0:
+                self._answer_and_leave(early)     # its body may never come
             else:
-                self.early = early                # a short body is cheaper to read than a new connection
+                self.early = early
             return
         if self.http.they_are_waiting_for_100_continue:
             self._write(self.http.send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")))
@@ -289,8 +285,6 @@ class Connection(asyncio.Protocol, Presence):
 
     def _data(self, data: bytes) -> None:
         self.body_bytes += len(data)
-        if self.early is not None:
-            return
         request = self.request
         assert request is not None
         if self.body_bytes > request.body_bytes_max:

@@ -176,15 +176,24 @@ def test_a_refusing_head_check_answers_before_the_body_is_read() -> None:
 
     async def scenario() -> None:
         server = await serve(handler, head_check=check)
-        # A body that never comes: the answer must not wait for it.
-        answer = await all_of(server, b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\nabc")
-        assert answer.startswith(b"HTTP/1.1 401 Unauthorized\r\n") and answer.endswith(b"who are you?")
-        # A short body is skipped and the connection goes on.
+        # A body that never comes, however short: the answer does not wait for it, and its bytes are no next request.
+        for framed in (b"Content-Length: 500000", b"Content-Length: 5", b"Transfer-Encoding: chunked"):
+            head = b"POST /x HTTP/1.1\r\nHost: a\r\n" + framed + b"\r\n\r\n"
+            for sent in (head, head + b"abc"):
+                answer = await all_of(server, sent)
+                assert answer.startswith(b"HTTP/1.1 401 Unauthorized\r\n") and answer.endswith(b"who are you?")
+                assert b"\r\nconnection: close\r\n" in answer and answer.count(b"HTTP/1.1") == 1
+            cut = await all_of(server, head + b"5\r\nhello\r\n0\r\n\r\n", one_by_one=True)
+            assert cut.count(b"HTTP/1.1") == 1 or cut == b"<reset>"
+        # One that came with its head costs no wait, and the connection goes on.
         refused = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
         good = b"POST /good HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer good\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi"
         answer = await all_of(server, refused + good)
         assert answer.count(b"HTTP/1.1 401") == 1 and answer.count(b"HTTP/1.1 200 OK") == 1
-        assert handled == ["/good"]
+        # So does one without a body.
+        answer = await all_of(server, b"GET /x HTTP/1.1\r\nHost: a\r\nAccept:  */*\r\n\r\n" + good)
+        assert answer.count(b"HTTP/1.1 401") == 1 and answer.count(b"HTTP/1.1 200 OK") == 1
+        assert handled == ["/good", "/good"]
         await server.close()
     run(scenario)
 
