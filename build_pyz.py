@@ -561,7 +561,7 @@ def test_requirements() -> list[str]:
 
 
 def test(words: list[str]) -> int:
-    """Make .venv, install the test extra, run pytest with `words`."""
+    """Make .venv, install the test extra, run pytest with `words`; without any, every test, in two processes (tests/conftest.py)."""
     folder = ROOT / ".venv"
     python = environment_python(folder)
     if not python.exists():
@@ -574,7 +574,7 @@ def test(words: list[str]) -> int:
         if subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted]).returncode:
             return 1
         stamp.write_text("\n".join(wanted), "utf-8")
-    return subprocess.run([python, "-m", "pytest", *words], cwd=ROOT).returncode
+    return subprocess.run([python, "-m", "pytest", *(words or ["-n", "2"])], cwd=ROOT).returncode
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN_S = 110.0
@@ -19,6 +20,21 @@ RUN_S = 110.0
 MEMORY = Path("/dev/shm")
 MEMORY_FREE_BYTES = 2 * 2**30
 LONG = ROOT / "tests" / "long"
+#  They start workbenches and gateways at the product's own ports, so one process runs them all, one after another.
+OWN_PORTS = ("browser", "hostile", "product", "workbench")
+
+
+class Scheduling(LoadScopeScheduling):
+    """Two processes share the files; a file is never split, because of what its tests share."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "own ports" if file.split("/")[1] in OWN_PORTS else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Scheduling:
+    return Scheduling(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:
