@@ -40,7 +40,7 @@ function layout(s, instance) {
     banner(s),
     rail(s, instance, act),
     named ? screenOf(s) : [conversation(s, instance, act), side(s, instance, act)],
-    s.ui.sheet && h("button", { class: "veil", type: "button", "aria-label": "Close the sheet", onclick: () => act.sheet("") }),
+    s.ui.sheet && h("button", { class: "veil", type: "button", tabindex: -1, "aria-label": "Close the sheet", onclick: () => act.sheet("") }),
     s.ui.said && h("p", { class: "toast", "aria-hidden": "true" }, s.ui.said));
 }
 
@@ -59,7 +59,7 @@ function sheetFocus(s, before) {
 
 function draw(s) {
   const before = document.activeElement;
-  const home = before?.closest(".pane-scroll, #main");
+  const home = before?.closest(".pane-scroll, #panel, #main");
   const instance = instanceOf(s);
   const waiting = (instance ? waitingFor(s.boards[instance.id]?.board) : 0) + screens().reduce((sum, each) => sum + (each.waiting?.(s) ?? 0), 0);
   document.title = [waiting > 0 ? `(${waiting})` : "", instance ? `${instance.name} · Rulith` : "Rulith"].filter(Boolean).join(" ");
@@ -73,7 +73,7 @@ function draw(s) {
   sheetFocus(s, before);
   act.restoreFocus();
   // What had the focus is gone: whoever goes on by keyboard goes on where it was.
-  if (home?.isConnected && !before.isConnected && document.activeElement === document.body) home.focus();
+  if (home && !before.isConnected && document.activeElement === document.body) (home.isConnected ? home : document.getElementById(home.id))?.focus();
   need();
   settle();
   for (const each of screens()) each.drawn?.(s);
@@ -112,8 +112,8 @@ listen(act);
 addEventListener("hashchange", follow);
 addEventListener("focus", refresh);
 // A sheet exists on a narrow page only: a wider one shows both columns again.
-for (const narrow of ["(max-width: 899px)", "(max-width: 599px)"]) {
-  matchMedia(narrow).addEventListener("change", ({ matches }) => { if (!matches) act.sheet(""); });
+for (const [narrow, gone] of [["(max-width: 899px)", "side"], ["(max-width: 599px)", "rail"]]) {
+  matchMedia(narrow).addEventListener("change", ({ matches }) => { if (!matches && state.ui.sheet === gone) act.sheet(""); });
 }
 setInterval(tick, 1000);
 follow();

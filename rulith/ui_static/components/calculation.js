@@ -92,12 +92,12 @@ export function calculation(s, instance, act) {
   const problemOf = (name) => (work.refusal?.facts?.field === name ? work.refusal.happened : null);
   const atAField = FIELDS.some(({ name }) => problemOf(name));
   const done = finished(s.boards[instance.id]?.board, caseTypeOf(approve), fields.job_id);
-  const why = obstacle(s, instance);
+  const why = obstacle(s, instance), off = Boolean(work.busy || why);
   return h("section", { class: "job", "aria-labelledby": "job-title" },
     h("h3", { id: "job-title" }, "Verified calculation"),
     h("p", {}, "The Worker reads the order from a file, the Board derives the exact totals by rule, the Worker writes them to ",
       "another file and reads that file back. Only then may the Case close. No model takes part."),
-    h("form", { novalidate: true, onsubmit: (event) => { event.preventDefault(); act.runCalculation(instance.id); } },
+    h("form", { novalidate: true, onsubmit: (event) => { event.preventDefault(); if (!off) act.runCalculation(instance.id); } },
       h("div", { class: "fields" }, FIELDS.map((each) => field(each, fields[each.name], problemOf(each.name), act, instance))),
       h("label", { class: "check" },
         h("input", { type: "checkbox", checked: approve, onchange: (event) => act.approve(instance.id, event.target.checked) }),
@@ -106,7 +106,7 @@ export function calculation(s, instance, act) {
       changed && aboutTheFile(work.input, instance, act),
       done && alreadyDone(done, fields.job_id, s, instance, act),
       h("div", { class: "run-row" },
-        h("button", { type: "submit", class: "primary", disabled: Boolean(work.busy || why) }, icon("play"),
+        h("button", { type: "submit", class: "primary", "aria-disabled": off ? "true" : false }, icon("play"),
           changed ? "Write these numbers and run" : "Run the verified calculation"),
         why && quiet(why)),
       work.refusal && !atAField && refused(work.refusal, act, "The calculation did not start"),

@@ -105,7 +105,7 @@ export function composer(s, instance, act) {
     }),
     turn
       ? button("Stop this turn", () => act.stopTurn(instance.id, turn), { mark: "stop", disabled: turn.state === "stopping" })
-      : h("button", { type: "submit", class: "primary", disabled: blocked }, icon("play"), "Send message"),
+      : h("button", { type: "submit", class: "primary", "aria-disabled": blocked ? "true" : false }, icon("play"), "Send message"),
     h("p", { class: "quiet hint", id: "composer-why" }, hint(why, turn, said, rows, mustChoose)),
     h("label", { class: "add-files" }, h("input", { type: "file", class: "sr", multiple: true, disabled: off,
       onchange: (event) => { add([...event.target.files]); event.target.value = ""; } }), icon("file"), "Add files"),

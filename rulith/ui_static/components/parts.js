@@ -4,9 +4,9 @@ import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { link } from "../route.js";
 
-/** A button that says what it does; `kind` is primary, plain or inline. */
-export const button = (words, onclick, { mark = "", kind = "plain", ...props } = {}) =>
-  h("button", { type: "button", class: kind, onclick, ...props }, mark && icon(mark), words);
+/** A button that says what it does; `kind` is primary, plain or inline. One that is off keeps the focus: whoever pressed it stays there. */
+export const button = (words, onclick, { mark = "", kind = "plain", disabled = false, ...props } = {}) =>
+  h("button", { type: "button", class: kind, onclick: disabled ? null : onclick, "aria-disabled": disabled ? "true" : false, ...props }, mark && icon(mark), words);
 
 /** A button of one drawing, named for those who do not see it. */
 export const iconButton = (drawing, name, onclick, { kind = "bare", ...props } = {}) =>
