@@ -20,6 +20,7 @@ from rulith.base.canonical import canonical_text
 from rulith.base.clock import seconds_of, stamp
 from rulith.base.errors import Refused
 from rulith.board.constitution import read_constitution
+from rulith.board.devices import DEVICE_AUTHORITY, DEVICE_COMMANDS, DeviceLaw
 from rulith.board.machine import Machine, members
 from rulith.board.people import (FIRST_NAME, GATEWAY, INVITATION, ONESELF, OPERATOR, OWNER, PEOPLE_AUTHORITY, PEOPLE_COMMANDS, ROLES,
                                  SETUP_CODE, PeopleLaw, judge_person)
@@ -39,7 +40,7 @@ AUTHORITY = {
     "install_release": OWNER, "install_constitution": OWNER, "set_device_grant": GATEWAY,
     "restored": GATEWAY, "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY, "record_review": GATEWAY,
     "decide": OPERATOR, "reconcile": OPERATOR, "close_case": OPERATOR, "pause_case": OPERATOR, "lift_hold": OPERATOR,
-    "withdraw_call": OPERATOR, "ask_source": OPERATOR, **PEOPLE_AUTHORITY,
+    "withdraw_call": OPERATOR, "ask_source": OPERATOR, **PEOPLE_AUTHORITY, **DEVICE_AUTHORITY,
 }
 
 
@@ -66,7 +67,7 @@ def judge_authority(act: str, authority: object, people: Mapping[str, Mapping]) 
                   instead="No token of an Agent, a Worker or this device stands in for it.")
 
 
-class Registry(Machine, PeopleLaw):
+class Registry(Machine, PeopleLaw, DeviceLaw):
     """Gateway-wide state.
 
     Commands (each but `genesis` with `authority`):
@@ -87,6 +88,8 @@ class Registry(Machine, PeopleLaw):
         invite_person {name, role, codeHash, expiresS} -> {name, role, expiresAt}       change_role {name, role}
         accept_invitation {name, codeHash, record} -> {name, role}
         reset_person {name, codeHash, expiresS} -> {name, role, expiresAt}              remove_person {name}
+        add_device {id, name, hash}           see_device {id}                           end_device {id}, leave_device {id} -> {connections, agents}
+        pair_device {id, agentId, connectionId, name, pairing, keyHash, tokenHash, replaces} -> {agentId, connectionId}
         fence {connectionId, workerId|null, generation} -> {connectionId, fence, replay}
         isolate {connectionId} -> {connectionId, fence}
         restored {digest, connections: {id: {keyHash, generation}}, agents: {id: tokenHash}, deviceGrant}
@@ -116,7 +119,7 @@ class Registry(Machine, PeopleLaw):
         "install_release": ("_install_release", *members("id version digest authority", "title agents")),
         "install_constitution": ("_install_constitution", *members("constitution digest authority")),
         "set_device_grant": ("_set_device_grant", *members("hash authority")),
-        **PEOPLE_COMMANDS,
+        **PEOPLE_COMMANDS, **DEVICE_COMMANDS,
         "fence": ("_fence", *members("connectionId workerId generation authority")),
         "restored": ("_restored", *members("connections agents deviceGrant digest authority")),
         "isolate": ("_isolate", *members("connectionId authority")),
@@ -145,6 +148,7 @@ class Registry(Machine, PeopleLaw):
         self.device_grant_hash = ""
         self.people = {}
         self.former = {}
+        self.devices = {}
         self.rows = 0                              # accepted commands so far; genesis needs none
         self.policy_version = 0
         self._in_genesis = False
@@ -192,20 +196,23 @@ class Registry(Machine, PeopleLaw):
 
     def _replace_agent_token(self, command: Mapping, at: str, draw: Mint) -> dict:
         self._authority("replace_agent_token", command)
-        agent = self.agent(command["id"])
-        self._claim_token(command["tokenHash"], agent["id"])
-        self._void_token(agent)
-        self.journal.put(self.agents, agent["id"], {**agent, "tokenHash": command["tokenHash"]})
-        return {"id": agent["id"]}
+        self._give_token(self.agent(command["id"]), command["tokenHash"])
+        return {"id": command["id"]}
 
     def _revoke_agent_token(self, command: Mapping, at: str, draw: Mint) -> dict:
         self._authority("revoke_agent_token", command)
         agent = self.agent(command["id"])
         if not agent["tokenHash"]:
             raise Refused("agent_revoked_already", agent=agent["name"])
-        self._void_token(agent)
-        self.journal.put(self.agents, agent["id"], {**agent, "tokenHash": ""})
+        self._give_token(agent, "")
         return {"id": agent["id"]}
+
+    def _give_token(self, agent: Mapping, token_hash: str) -> None:
+        """Another token in place of the one it has; "" for none."""
+        if token_hash:
+            self._claim_token(token_hash, agent["id"])
+        self._void_token(agent)
+        self.journal.put(self.agents, agent["id"], {**agent, "tokenHash": token_hash})
 
     def _void_token(self, agent: Mapping) -> None:
         if agent["tokenHash"]:
@@ -277,10 +284,9 @@ class Registry(Machine, PeopleLaw):
             self.journal.put(self.connections, connection_id, {**connection, "keyHash": renewed["keyHash"],
                                                                "fence": {"workerId": None, "generation": generation}})
         for agent_id, token_hash in command["agents"].items():
-            agent = self.agent(agent_id)
-            self._claim_token(token_hash, agent_id)
-            self._void_token(agent)
-            self.journal.put(self.agents, agent_id, {**agent, "tokenHash": token_hash})
+            self._give_token(self.agent(agent_id), token_hash)
+        for device_id in list(self.devices):         # whether it was ended in the lost time, nobody knows
+            self.journal.drop(self.devices, device_id)
         self.journal.set(self, "device_grant_hash", command["deviceGrant"])
         return {"connections": list(command["connections"]), "agents": list(command["agents"])}
 

@@ -4,7 +4,7 @@ Two ways to ask: an authorization request of a browser (code with PKCE), and a d
 that a person reads out. Sans-IO, in memory: a restart forgets what was asked, and whoever
 asked asks again. A client is what it registered, signed into its own id, so that nobody
 can fill a store by registering. No token is made before it is fetched, and each is told
-once; what is granted is one Agent's token and nothing more.
+once; what is granted is one Agent's token, or to a workbench elsewhere a device's.
 
 Units   seconds of the wall clock
 Source  RFC 6749, RFC 7591, RFC 7636 (S256 only), RFC 8252, RFC 8628, RFC 8707
@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from rulith.base.errors import Refused
 
-SCOPE = "agent"
+SCOPE, DEVICE_SCOPE = "agent", "device"       # speak for one Agent; a computer's workbench signs in (access_devices.py)
 REQUEST_S, CODE_S, POLL_S = 600, 60, 5
 REQUESTS_MAX = 100
 NAME_MAX, URI_MAX, URIS_MAX, STATE_MAX = 64, 512, 8, 1_024
@@ -58,6 +58,7 @@ class Asked:
     challenge: str = ""
     device_code: str = ""
     user_code: str = ""
+    scope: str = SCOPE
     verdict: str = ""                # "", "approved", "denied"
     agent_id: str = ""               # the Agent it becomes; empty: a new one
     by: dict = field(default_factory=dict)
@@ -130,13 +131,16 @@ class Access:
 
     def ask_by_device(self, given: dict[str, str], resource: str, now_s: float) -> Asked:
         name, _ = self._client(given.get("client_id"))
-        _check_scope(given.get("scope"))
+        scope = given.get("scope") or SCOPE
+        if scope != DEVICE_SCOPE:
+            _check_scope(scope)
         _check_resource(given.get("resource"), resource)
         taken = {each.user_code for each in self._asked.values()}
         user_code = self._mint_user_code()
         while user_code in taken:
             user_code = self._mint_user_code()
-        return self._keep(Asked(self._mint("rla_"), given["client_id"], name, now_s, device_code=self._mint("rld_"), user_code=user_code), now_s)
+        return self._keep(Asked(self._mint("rla_"), given["client_id"], name, now_s, device_code=self._mint("rld_"), user_code=user_code,
+                                scope=scope), now_s)
 
     def _keep(self, asked: Asked, now_s: float) -> Asked:
         self._expire(now_s)
@@ -282,7 +286,7 @@ def _fits(asked: str, registered: str) -> bool:
 
 def _check_scope(scope: str | None) -> None:
     if scope and set(scope.split()) - {SCOPE}:
-        raise OAuthError("invalid_scope", f"The only scope is {SCOPE}.")
+        raise OAuthError("invalid_scope", f"The scope is {SCOPE}; a device may ask for {DEVICE_SCOPE}.")
 
 
 def _check_resource(asked: str | None, resource: str) -> None:

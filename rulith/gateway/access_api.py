@@ -17,7 +17,8 @@ from rulith.base.ids import mint_setup_code, mint_token
 from rulith.base.json_text import read_json
 from rulith.base.limits import LOCAL_API_BODY_BYTES_MAX
 from rulith.board.names import plain_name
-from rulith.gateway.access import DEVICE_GRANT, POLL_S, REQUEST_S, SCOPE, Access, Asked, OAuthError, Told
+from rulith.gateway.access import DEVICE_GRANT, DEVICE_SCOPE, POLL_S, REQUEST_S, SCOPE, Access, Asked, OAuthError, Told
+from rulith.gateway.access_devices import Devices
 from rulith.gateway.administration import NAME_CHARS_MAX, Administration
 from rulith.net.loopback import is_foreign_page
 from rulith.net.messages import Request, Response, json_response
@@ -33,8 +34,9 @@ PUBLIC = (RESOURCE, RESOURCE + "/mcp", SERVER, SERVER + "/mcp", "/register", "/t
 class AccessApi:
     """Serves METHODS, and the Console's questions about who asks."""
 
-    def __init__(self, administration: Administration, clock: Clock, key: bytes) -> None:
+    def __init__(self, administration: Administration, devices: Devices, clock: Clock, key: bytes) -> None:
         self._administration = administration
+        self.devices = devices
         self._clock = clock
         self._access = Access(key, mint_token, mint_setup_code)
 
@@ -76,7 +78,7 @@ class AccessApi:
                           "registration_endpoint": base + "/register", "device_authorization_endpoint": base + "/device_authorization",
                           "response_types_supported": ["code"], "grant_types_supported": ["authorization_code", DEVICE_GRANT],
                           "code_challenge_methods_supported": ["S256"], "token_endpoint_auth_methods_supported": ["none"],
-                          "scopes_supported": [SCOPE]})
+                          "scopes_supported": [SCOPE, DEVICE_SCOPE]})
         if request.path == "/register":
             return _json(self._access.register(read_json(request.body or b"null", "the body")), 201)
         if request.path == "/authorize":
@@ -88,7 +90,11 @@ class AccessApi:
             code = f"{asked.user_code[:4]}-{asked.user_code[4:]}"
             return _json({"device_code": asked.device_code, "user_code": code, "verification_uri": base + PAGE,
                           "verification_uri_complete": f"{base}{PAGE}/{code}", "expires_in": REQUEST_S, "interval": POLL_S})
+        if given.get("grant_type") == DEVICE_GRANT and (token := await self.devices.token(given.get("client_id", ""), given.get("device_code", ""), REQUEST_S)):
+            return _device_token(token)             # its answer was lost
         found = self._access.fetch(given, base + "/mcp", now_s)
+        if found.scope == DEVICE_SCOPE:
+            return _device_token(await self.devices.let_in(found.client_id, found.device_code, found.name, found.by))
         return _json({"access_token": await self._grant(found), "token_type": "Bearer", "scope": SCOPE})
 
     async def _grant(self, asked: Asked) -> str:
@@ -119,7 +125,11 @@ class AccessApi:
 
     def _row(self, asked: Asked) -> dict:
         return {"id": asked.id, "name": asked.name, "askedAt": stamp(asked.asked_s), "expiresAt": stamp(asked.asked_s + REQUEST_S),
-                "redirect": asked.redirect, "userCode": asked.user_code}
+                "redirect": asked.redirect, "userCode": asked.user_code, "scope": asked.scope}
+
+
+def _device_token(token: str) -> Response:
+    return _json({"access_token": token, "token_type": "Bearer", "scope": DEVICE_SCOPE})
 
 
 def _form(request: Request) -> dict[str, str]:

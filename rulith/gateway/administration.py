@@ -12,7 +12,7 @@ Source  the design's rules on the person's authority and Capabilities (§5).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from rulith.base.canonical import digest
 from rulith.base.errors import Refused
@@ -325,6 +325,22 @@ class Administration:
         kept = self._keep(lambda profile: worker_secrets(profile).update({"RULITH_CONNECTION_KEY": key}),
                           lambda profile: profile.connection_id == connection_id)
         return {"id": connection_id, "name": connection["name"], "key": key, **kept}
+
+    # --- what devices paired -----------------------------------------------------------
+
+    def keep_key(self, connection_id: str, key: str | None) -> None:
+        """Keep a Connection's key where grants are signed with it; None forgets it."""
+        if self._vault.load().get(connection_id) != key:
+            self._vault.update({connection_id: key})
+
+    async def let_go(self, connection_ids: Iterable[str], agent_ids: Iterable[str], why: str) -> None:
+        """Credentials of these were replaced or ended in this turn: what spoke under them ends with the same commit."""
+        for connection_id in connection_ids:
+            generation = self.authority.registry.connection(connection_id)["fence"]["generation"]
+            self._line.end_line(connection_id, Fence(None, generation + 1), why)
+        await self.authority.settled()
+        for agent_id in agent_ids:
+            self._end_sessions(agent_id)
 
     # --- shared ------------------------------------------------------------------------
 

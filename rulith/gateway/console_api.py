@@ -44,7 +44,7 @@ FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": (
 # route -> its body's members (text each, unless named in _WHOLE); a question mark marks what may be left out
 ACTS = {"decide": ("id", "verdict", "argumentDigest", "reason?"), "reconcile": ("agentId", "ordinal", "outcome", "reason", "argumentDigest"),
         "isolate": ("connectionId",)}
-ACCESS = {"access-answer": ("id", "verdict", "agentId?")}
+ACCESS = {"access-answer": ("id", "verdict", "agentId?"), "device-end": ("id",)}
 BODIES = {**DOORS, "sign-out": (), **OWN, **ACTS, **CASE_BODIES, **PEOPLE_BODIES, **ACCESS, **ORDER_BODIES}
 READS = ("admin", "people", "access", "access-code", "orders", *CASE_READS, *MORE_READS)
 ANYBODY = ""
@@ -136,7 +136,7 @@ class Console:
         if route == "orders":
             return _no_store({"ok": True, "now": self.authority.now(), **self.orders.page(request.query.get("agent", ""))})
         if route == "access":
-            return _no_store({"ok": True, "now": self.authority.now(), "access": self._access.listed(), "agents": self._agents()})
+            return _no_store({"ok": True, "now": self.authority.now(), **self._asking()})
         if route == "access-code":
             return _no_store({"ok": True, "now": self.authority.now(), "asked": self._access.find(request.query.get("code", ""))})
         if route in MORE_READS:
@@ -155,6 +155,9 @@ class Console:
         return {**self._whether_set_up(), "signedIn": True, "token": sign_in.token,
                 "freshForS": int(self.persons.sign_ins.fresh_for_s(sign_in)), "person": {"name": person["name"], "role": person["role"]},
                 **self._shown()}
+
+    def _asking(self) -> dict:
+        return {"access": self._access.listed(), "devices": self._access.devices.listed(), "agents": self._agents()}
 
     def _agents(self) -> list[dict]:
         return [{"id": each["id"], "name": each["name"]} for each in self.authority.registry.agents.values()]
@@ -187,6 +190,8 @@ class Console:
             result = await self._admin.run(route, request.body, by)
         elif route in OWN:
             result = await self.persons.change_passphrase(_fields(route, request), by, cookie)
+        elif route == "device-end":
+            result = await self._access.devices.end(_fields(route, request)["id"], by)
         else:
             result = self._run(route, _fields(route, request), by)
         await self.authority.settled()
@@ -195,7 +200,7 @@ class Console:
         elif route in PEOPLE_BODIES:
             more = {"people": self.persons.listed()}
         elif route in ACCESS:
-            more = {"access": self._access.listed(), "agents": self._agents()}
+            more = self._asking()
         elif route not in OWN:
             more = self._shown()
         return _no_store({"ok": True, "result": result, **more})

@@ -3,8 +3,8 @@
 Three questions, answered from the head alone: is the address served here, was it meant for
 this machine, and does its caller ask too often. Rooms check credentials; the front counts.
 
-    /mcp  /work  /console/          everywhere
-    /local/  /metrics               on loopback only
+    /metrics               on loopback only
+    everything else        everywhere; which credential opens a room where, the room says
 
 Units   requests a second
 Source  the design's rules for addresses off loopback (§5, §10)

@@ -1,4 +1,4 @@
-"""What the workbench may read: state, Cases, proofs and receipts, by the device grant.
+"""What a workbench may read: state, Cases, proofs and receipts, by the home's grant or a device's token.
 
 Promises: reads only; nothing here decides, lifts, locks, installs or reconciles, and no
 secret is in an answer. A wait returns as soon as something became durable.
@@ -25,6 +25,7 @@ from rulith.gateway.authority import ANYTHING, AgentState, Authority, token_hash
 from rulith.gateway.calls import ToolCalls
 from rulith.gateway.case_reads import CaseReads
 from rulith.gateway.copies import back_up
+from rulith.gateway.files import files_row
 from rulith.gateway.inspection import check_ledger, show_capability, show_constitution
 from rulith.gateway.mcp import bearer, is_foreign_host, is_foreign_page
 from rulith.gateway.worker_line import WorkerLine
@@ -54,16 +55,34 @@ class LocalApi:
                         "ledger": self._ledger, BACKUP: self._backup, **self._reads.routes}
 
     def head_check(self, request: Request) -> Response | None:
-        """401 without the device grant; an Agent's token or a Connection key is none."""
-        token, kept = bearer(request), self.authority.registry.device_grant_hash
-        foreign = is_foreign_page(request) or is_foreign_host(request)
-        if foreign or token is None or not kept or not hmac.compare_digest(token_hash(token), kept):
+        """401 without the home's grant, which opens nothing over TLS, or the token of a device that an owner let in."""
+        if is_foreign_page(request) or is_foreign_host(request):
             return refused(Refused("device_grant_required"))
+        try:
+            self._check_reader(token_hash(bearer(request) or ""), request)
+        except Refused as refusal:
+            answer = refused(refusal)
+            answer.status = 401
+            return answer
         allowed = "POST" if request.path == PREFIX + BACKUP else "GET"
         if request.method != allowed:
             teaching = f"This address is asked with {allowed}."
             return json_response(405, {"ok": False, "errorCode": "bad_command", "teaching": teaching}, [("allow", allowed)])
         return None
+
+    def _check_reader(self, shown: str, request: Request) -> None:
+        """Raises Refused: device_grant_required, device_revoked, device_expired."""
+        registry = self.authority.registry
+        if not request.secure and registry.device_grant_hash and hmac.compare_digest(shown, registry.device_grant_hash):
+            return
+        if request.path == PREFIX + BACKUP:
+            raise Refused("device_grant_required")          # it leaves a file on this computer
+        try:
+            registry.device_of(shown, self.authority.now())
+        except Refused as refusal:
+            if refusal.code != "device_unknown":
+                raise
+            raise Refused("device_grant_required") from None
 
     async def handle(self, request: Request) -> Response:
         route = self._routes.get(request.path[len(PREFIX):])
@@ -127,7 +146,7 @@ class LocalApi:
             tools.append({"id": tool_id, "kind": row["kind"] if row else lock.descriptor["kind"], "advertised": row is not None,
                           "locked": lock is not None and (row is None or row["digest"] == lock.digest)})
         return {"id": connection_id, "name": connection["name"], "agentId": connection["agentId"],
-                "line": self._line.line(connection_id), "tools": tools,
+                "line": self._line.line(connection_id), "tools": tools, "files": files_row(self.authority, connection),
                 "sources": [{"name": each.name, "type": each.type, "access": each.access}
                             for each in registry.sources_of(connection_id)]}
 

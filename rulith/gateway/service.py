@@ -23,6 +23,7 @@ from rulith.disk.home import Home
 from rulith.disk.ledger_place import keep_place
 from rulith.gateway import console_api, local_api, mcp, metrics, worker_line
 from rulith.gateway.access_api import METHODS as ACCESS_PATHS, AccessApi
+from rulith.gateway.access_devices import PREFIX as DEVICES, Devices
 from rulith.gateway.administration import Administration
 from rulith.gateway.artifacts import ArtifactDesk
 from rulith.gateway.authority import Authority
@@ -96,7 +97,8 @@ class Gateway:
         people = People(authority, self.calls, self.line)
         self.local = LocalApi(authority, self.calls, self.line, home.gateway)
         administration = Administration(authority, self.line, home, gateway_secrets(home), end_sessions=self.surface.end_sessions)
-        access = AccessApi(administration, authority.clock, signer.derived(b"access clients"))
+        devices = Devices(administration, signer.derived(b"devices"))
+        access = AccessApi(administration, devices, authority.clock, signer.derived(b"access clients"))
         cases = ConsoleCases(CaseActs(authority, self.calls, receipts), self.local)
         self.console = Console(authority, people, self.local, ConsoleAdmin(administration, self.line), cases, access, self.line.orders,
                                setup_code=lambda: self.setup_code)
@@ -104,7 +106,7 @@ class Gateway:
         self.log.secrets.add(*gateway_secrets(home).load().values())
         rooms = {mcp.PATH: ("mcp", self.surface, True), worker_line.PATH: ("work", self.line, True),
                  worker_line.PATH + "/": ("work", self.line, True), console_api.PREFIX: ("console", self.console, True),
-                 local_api.PREFIX: ("local", self.local, False)}
+                 local_api.PREFIX: ("local", self.local, True), DEVICES: ("devices", devices, True)}
         self.metrics = Metrics(authority, self.line, authority.clock, home)
         rooms |= {path: ("access", access, True) for path in ACCESS_PATHS}
         rooms[metrics.PATH] = ("metrics", self.metrics, False)

@@ -19,6 +19,8 @@ from rulith.base.clock import ManualClock
 from rulith.base.log import MASK, Log, SecretRegistry
 from rulith.gateway.rates import CALLERS_MAX, Buckets
 from rulith.net.tls import server_context
+from tests.gateway.test_access import Person
+from tests.gateway.test_access_devices import Computer
 
 FOREIGN = {"host": "rebound.example:7781"}
 
@@ -140,7 +142,7 @@ def test_one_credential_beyond_its_pace_waits_and_others_go_on(play) -> None:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl program")
-def test_off_loopback_serves_over_tls_what_is_for_others_and_nothing_else(play, tmp_path) -> None:
+def test_off_loopback_serves_over_tls_what_is_for_others_and_nothing_else(play, kit, tmp_path) -> None:
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=localhost",
                     "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
@@ -160,7 +162,10 @@ def test_off_loopback_serves_over_tls_what_is_for_others_and_nothing_else(play, 
 
         assert await get("/console/") == 200
         assert await get("/mcp") == 401
-        assert await get("/local/state", authorization=f"Bearer {world.device}") == 404
+        laptop = await Computer(kit, world).sign_in(await Person(kit, world).sign_in())
+        assert await get("/local/state", authorization=f"Bearer {world.device}") == 401        # the home's own grant is of this computer
+        assert await get("/local/state", authorization=f"Bearer {laptop.token}") == 200
+        assert await get("/local-devices/context", authorization=f"Bearer {laptop.token}") == 200
         assert await get("/metrics", authorization=f"Bearer {world.device}") == 404
         assert await get("/console/", origin="https://evil.example") == 403
         assert await get("/console/", origin=f"https://localhost:{server.port}") == 200

@@ -12,6 +12,12 @@ CODES: dict[str, tuple[str, str]] = {
                        "Read the Case's Terminal Receipt, or the ledger in the Console; both tell of every moment."),
     # access for programs elsewhere
     "access_unknown": ("Nobody asks for access under this code, or it was answered or is too old.", "Have the program ask again, and answer within ten minutes."),
+    "device_unknown": ("No computer is signed in at this gateway with this token.", "Sign in again from its workbench."),
+    "device_revoked": ("{name} was signed out at {at} by {by}.", "Sign in again from its workbench; an owner lets it in."),
+    "device_expired": ("{name} was not seen for long, and its sign-in ran out at {at}.", "Sign in again from its workbench; an owner lets it in."),
+    "agent_out_of_scope": ("There is no Agent {agent} that this computer may be paired with.", "Refresh the list of Agents and choose one of it."),
+    "pairing_conflict": ("What this pairing gave for {agent} was replaced or ended since.", "Attach it again: that is a new pairing, with a new key."),
+    "runtime_credential_exists": ("{agent} has a token that something may work with.", "Say that it may be replaced; whatever works as this Agent now is let go."),
     "credential_unknown": ("This token or key opens nothing here.", "Copy it whole; where it was replaced since, use the new one."),
     # the front
     "host_foreign": (

@@ -1,4 +1,4 @@
-// Programs elsewhere that ask to speak for an Agent, and the configuration to give one. Draws what it is given; fetches nothing.
+// Programs and computers elsewhere that ask to be let in, and the configuration to give one. Draws what it is given; fetches nothing.
 import { field, h, may, only, when } from "./views.js";
 
 const of = (id) => document.getElementById(id);
@@ -22,7 +22,15 @@ export function access(at, state, work, set, act, ask) {
     only(state, "owner", h("section", { "aria-labelledby": "device" }, h("h2", { id: "device" }, "A program that showed you a code"),
       h("form", { onsubmit: find }, field("user-code", "Code", { required: true, maxlength: "12", spellcheck: "false", autocomplete: "off", class: "mono", value: typed(chosen) }, "Eight characters, valid for ten minutes. Type it only if you started that program yourself."),
         h("div", { class: "buttons" }, h("button", {}, "Find the request"))))),
+    state.devices?.length > 0 && h("section", { "aria-labelledby": "computers" }, h("h2", { id: "computers" }, "Computers that signed in"), h("ul", {}, state.devices.map((row) => computer(row, state, act)))),
   ];
+}
+
+function computer(row, state, act) {
+  const end = () => act("device-end", { id: row.id }, `${row.name} is signed out. What it was paired with works no more.`);
+  return h("li", { class: "card" }, h("h3", {}, row.name), h("p", {}, "Let in by ", row.by, " ", when(row.at, state.now), "; ",
+    row.endedAt ? ["signed out by ", row.endedBy, " ", when(row.endedAt, state.now), "."] : ["ends ", when(row.expiresAt, state.now), " unless it is seen until then."]),
+  !row.endedAt && may(state, "owner") && h("div", { class: "buttons" }, h("button", { type: "button", onclick: end }, "Sign it out")));
 }
 
 const LOCAL = ["127.0.0.1", "localhost", "[::1]"];
@@ -35,10 +43,10 @@ function where(row) {
 }
 
 function request(row, state, set, act) {
-  const id = `becomes-${row.id}`;
+  const id = `becomes-${row.id}`, isComputer = row.scope === "device";
   const answer = async (verdict) => {
-    const done = await act("access-answer", { id: row.id, verdict, agentId: verdict === "approve" ? of(id).value : "" },
-      verdict === "approve" ? "Approved. The program fetches its token now; go back to it." : "Denied. It gets nothing.");
+    const done = await act("access-answer", { id: row.id, verdict, agentId: verdict === "approve" && !isComputer ? of(id).value : "" },
+      verdict === "approve" ? "Approved. It fetches its token now; go back to it." : "Denied. It gets nothing.");
     if (!done) return;
     set({ asked: null });
     if (done.result.location) window.location.assign(done.result.location);
@@ -47,9 +55,10 @@ function request(row, state, set, act) {
     h("h3", {}, row.name),
     h("p", {}, "It calls itself so; nothing proves the name. Asked ", when(row.askedAt, state.now), "; ends ", when(row.expiresAt, state.now), "."),
     h("p", {}, where(row)),
-    h("p", {}, "It would speak for one Agent: read its Board, open Cases and ask for its Actions. It can decide nothing and settle nothing."),
+    h("p", {}, isComputer ? "It is the workbench of a computer. It would read the Boards of every Agent here, and run an Agent or its Worker there: an Agent it takes over gets a new token, and a Worker it runs has no Tool before you lock one. It can decide nothing and settle nothing."
+      : "It would speak for one Agent: read its Board, open Cases and ask for its Actions. It can decide nothing and settle nothing."),
     may(state, "owner") ? [
-      h("div", {}, h("label", { for: id }, "Agent it speaks for"), h("select", { id }, h("option", { value: "" }, "a new Agent of its own"), state.agents.map((each) => h("option", { value: each.id }, `${each.name} (its present token stops working)`)))),
+      !isComputer && h("div", {}, h("label", { for: id }, "Agent it speaks for"), h("select", { id }, h("option", { value: "" }, "a new Agent of its own"), state.agents.map((each) => h("option", { value: each.id }, `${each.name} (its present token stops working)`)))),
       h("div", { class: "buttons" }, h("button", { type: "button", class: "primary", onclick: () => answer("approve") }, "Let it in"), h("button", { type: "button", onclick: () => answer("deny") }, "Deny")),
     ] : h("p", { class: "quiet" }, "An owner answers."));
 }

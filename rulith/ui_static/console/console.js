@@ -38,7 +38,7 @@ function drawSections() {
 
 /** Without what only moves with time: a lease that is renewed changes nothing on the page. */
 const still = (admin) => admin && { ...admin, connections: admin.connections.map((row) => ({ ...row, line: row.line.state })) };
-const DRAWN_FROM = { cases: ["caseList", "caseDetail"], holds: ["caseList"], orders: ["asking", "orders"], receipts: ["caseList"], ledger: ["ledger"], people: ["people"], access: ["access", "agents"], unknown: ["unknown", "needsPerson"] };
+const DRAWN_FROM = { cases: ["caseList", "caseDetail"], holds: ["caseList"], orders: ["asking", "orders"], receipts: ["caseList"], ledger: ["ledger"], people: ["people"], access: ["access", "agents", "devices"], unknown: ["unknown", "needsPerson"] };
 
 function shown() {
   if (!state.signedIn) return `out${state.passphraseSet}${state.nameNeeded}${window.location.hash}`;
