@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -265,8 +266,19 @@ def role_env(profile: Profile, role: str) -> dict[str, str]:
     return {key: value for key, value in read_settings(profile)[role]["env"].items() if value != ""}
 
 
+def check_folder(profile: Profile) -> None:
+    """The profile's folder itself is there: writing would make an empty one in its place. Raises Refused profile_folder."""
+    try:
+        is_folder = stat.S_ISDIR(os.lstat(profile.directory).st_mode)
+    except OSError as problem:
+        raise Refused("profile_folder", name=profile.name, path=str(profile.directory), problem=f"cannot be used: {problem.strerror or problem}") from None
+    if not is_folder:
+        raise Refused("profile_folder", name=profile.name, path=str(profile.directory), problem="is a link or a file")
+
+
 def check_paths(home: Home, profile: Profile) -> None:
-    """What a role works in is its profile's own, or lies outside the home. Raises Refused: profile_path, and what the settings refuse."""
+    """What a role works in is its profile's own, or lies outside the home. Raises Refused: profile_folder, profile_path, and what the settings refuse."""
+    check_folder(profile)
     inside, own = os.path.realpath(home.path), os.path.realpath(profile.directory)
     for role, names in PLACES.items():
         env = role_env(profile, role)

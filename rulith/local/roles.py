@@ -14,7 +14,7 @@ from rulith.disk.home import Home
 from rulith.disk.materials import worker_materials
 from rulith.disk.mcp_services import worker_services
 from rulith.disk.model_settings import agent_credentials, agent_env
-from rulith.disk.profiles import Profile, role_env, worker_secrets
+from rulith.disk.profiles import Profile, check_folder, role_env, worker_secrets
 from rulith.procs.roles import Event, RoleProcess
 
 Listener = Callable[[Event], None]
@@ -24,6 +24,7 @@ CREDENTIAL_REJECTED, CONFIGURATION = 3, 2          # exits of a Worker that a ne
 
 def worker_settings(home: Home, profile: Profile, gateway_url: str) -> dict[str, str]:
     """All that the profile's Worker needs: its settings, its Connection key, no one else's secret."""
+    check_folder(profile)
     return {
         "RULITH_HOME": str(home.path),
         "RULITH_WORK_URL": gateway_url + "/work",
@@ -36,6 +37,7 @@ def worker_settings(home: Home, profile: Profile, gateway_url: str) -> dict[str,
 
 def agent_settings(home: Home, profile: Profile, gateway_url: str) -> dict[str, str]:
     """All that the profile's Agent needs: its settings, its token, its model key."""
+    check_folder(profile)
     return {
         "RULITH_HOME": str(home.path),
         "RULITH_URL": gateway_url,

@@ -24,7 +24,7 @@ from rulith.disk.home import Home
 from rulith.disk.materials import worker_materials
 from rulith.disk.mcp_services import worker_services
 from rulith.disk.model_settings import agent_credentials, agent_env
-from rulith.disk.profiles import DEFAULTS, Profile, check_paths, device_secrets, list_profiles, remove_profile, role_env, worker_secrets
+from rulith.disk.profiles import DEFAULTS, Profile, check_folder, check_paths, device_secrets, list_profiles, remove_profile, role_env, worker_secrets
 from rulith.disk.runfile import read_live, write_runfile
 from rulith.net.client import HttpClient
 from rulith.procs.identity import process_stamp
@@ -321,6 +321,7 @@ class Workbench:
                 **worker_services(profile)}
 
     async def _launch_worker(self, profile: Profile, on_event: Callable[[Event], None]) -> Child:
+        check_folder(profile)
         secrets = worker_secrets(profile).load()
         env = {**self.worker_files(profile), "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work",
                **{name: secrets[name] for name in ("RULITH_CONNECTION", "RULITH_CONNECTION_KEY") if name in secrets}}
@@ -333,6 +334,7 @@ class Workbench:
             profile = self.instances[profile_id].profile         # as it is now
             prices = self.home.path / "prices.json"
             env = {**profile.agent_files, **({"RULITH_PRICES": str(prices)} if prices.exists() else {}), **agent_env(profile),
+            check_folder(profile)
                    **agent_credentials(profile), "RULITH_HOME": str(self.home.path), "RULITH_URL": self.link.url,
                    "RULITH_AGENT_LOCK": str(profile.agent_lock), "RULITH_CONVERSATION_OWNER": json.dumps(OWNER),
                    **self.materials_env(profile), **serving}

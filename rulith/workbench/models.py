@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from rulith.base.canonical import digest
 from rulith.base.errors import Refused
 from rulith.disk.model_settings import (CUSTOM, EXTERNAL, KEY_NAME, SETTINGS, model_of, model_source, own_model, read_default,
                                         write_default)
@@ -42,9 +43,10 @@ def model_row(profile: Profile) -> dict[str, object]:
 def default_row(path: Path) -> dict[str, object]:
     """The home's default as the page reads it. One that cannot be read says so."""
     try:
-        return _shown(read_default(path))
+        row = _shown(read_default(path))
     except Refused as problem:
-        return {**_shown({}), "reason": problem.happened}
+        row = {**_shown({}), "reason": problem.happened}
+    return {**row, "revision": digest(row)[-16:]}
 
 
 def unreadable_row(problem: Refused) -> dict[str, object]:
@@ -121,7 +123,9 @@ def checked(given: Mapping[str, object], before: Mapping[str, str]) -> dict[str,
 
 
 def _keep(profile: Profile, model: Mapping[str, str]) -> None:
-    """The key first: settings that name an endpoint are never saved before the key that belongs to it."""
+    """The key before the address, and between two keys no address: wherever this is cut short, no service is given another one's key."""
+    if own_model(profile).get("key", model.get("key")) != model.get("key"):
+        write_role_env(profile, "agent", {SETTINGS["url"]: None})
     agent_secrets(profile).update({KEY_NAME: model.get("key") or None})
     write_role_env(profile, "agent", {setting: model.get(member) or None for member, setting in SETTINGS.items()})
 

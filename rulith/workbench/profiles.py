@@ -16,19 +16,19 @@ from rulith.base.canonical import sha256_hex
 from rulith.base.errors import Refused
 from rulith.disk.model_settings import DEFAULT, model_source, own_model, read_default
 from rulith.disk.portable_profile import export_profile, import_profile
-from rulith.disk.profiles import DEFAULTS, MODES, agent_secrets, check_name, create_profile, update_profile, worker_secrets, write_role_env
+from rulith.disk.profiles import DEFAULTS, MODES, agent_secrets, check_folder, check_name, create_profile, update_profile, worker_secrets, write_role_env
 from rulith.net.messages import Request
 from rulith.workbench.bench import Workbench
 from rulith.workbench.instances import Instance
 from rulith.workbench.materials import members
 from rulith.workbench.model_check import try_model
-from rulith.workbench.models import CUSTOM, KEPT_WHERE_LEFT_OUT, NEEDED, checked, copy_model, follow_default, save_default, save_model
+from rulith.workbench.models import CUSTOM, KEPT_WHERE_LEFT_OUT, NEEDED, checked, copy_model, default_row, follow_default, save_default, save_model
 from rulith.workbench.supervision import Is
 
 Route = Callable[[Request, Instance], Awaitable[object]]
 PREFIX = "/api/profiles/"
 STATUS = {"profile_moved": 409, "profile_orphaned": 409, "profile_busy": 409, "profile_unattached": 409, "agent_elsewhere": 409,
-          "credential_elsewhere": 409, "profile_agent_taken": 409}
+          "credential_elsewhere": 409, "profile_agent_taken": 409, "profile_folder": 409, "default_moved": 409}
 TOKEN, KEY = "rlt_agt_", "rlt_key_"
 
 
@@ -78,6 +78,7 @@ class Profiles:
         return {"instance": self.bench.take(profile).row(), "notes": notes}
 
     async def _export(self, request: Request, instance: Instance) -> dict:
+        check_folder(instance.profile)
         return {"document": await asyncio.to_thread(export_profile, instance.profile)}
 
     async def _forget(self, request: Request, instance: Instance) -> dict:
@@ -204,8 +205,12 @@ class Profiles:
         return told
 
     async def _default_model(self, request: Request) -> dict:
-        given = members(request, NEEDED, KEPT_WHERE_LEFT_OUT)
-        await asyncio.to_thread(save_default, self.bench.home.workbench / DEFAULTS, given)
+        given = members(request, NEEDED, ("expected", *KEPT_WHERE_LEFT_OUT))
+        path = self.bench.home.workbench / DEFAULTS
+        async with self._changing:
+            if given.get("expected", shown := default_row(path)["revision"]) != shown:
+                raise Refused("default_moved")
+            await asyncio.to_thread(save_default, path, given)
         for instance in self.bench.instances.values():
             if model_source(instance.profile) == DEFAULT:
                 instance.talker.reload()

@@ -70,7 +70,12 @@ class Settings:
 
     def _state(self) -> dict:
         home, (shared, problem) = self.bench.home, self._shared()
-        own = {each.id: role_env(each.profile, "agent") for each in list(self.bench.instances.values())}
+        own: dict[str, dict[str, str]] = {}
+        for each in list(self.bench.instances.values()):
+            try:
+                own[each.id] = role_env(each.profile, "agent")
+            except Refused as refusal:
+                problem = problem or refusal.teaching
         places = [("Everything", home.path), ("Ledger", home.ledger), ("Agents and their workspaces", home.instances),
                   ("Backups", self._backups), ("Logs", home.logs), ("Prices", home.path / "prices.json")]
         return {"budget": limits_of(shared), "budgets": {key: limits_of(env) for key, env in own.items()}, "prices": self._prices(),

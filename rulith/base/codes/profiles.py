@@ -3,6 +3,9 @@
 CODES: dict[str, tuple[str, str]] = {
     "profile_mode": ("A profile cannot be made as {mode!r}.", "Send local_agent or existing_client."),
     "profile_moved": ("{name} was changed since this page read it.", "Look at what it is now, then decide again; nothing was changed."),
+    "profile_folder": ("The folder of {name}, {path}, {problem}.",
+                       "Put it back (a disk that is not mounted, a folder that was moved), or remove the profile from the page; nothing was changed."),
+    "default_moved": ("The default model was changed since this page read it.", "Look at what it is now, then decide again; nothing was changed."),
     "profile_unattached": ("{name} is not attached to an Agent of the gateway.", "Attach it on the page of Agents first."),
     "profile_orphaned": ("The {role} of {name} that an earlier workbench started still runs, as process {pid}.",
                          "Wait: it may be finishing a Tool. It starts anew once that process is gone; `rulith stop` ends it."),

@@ -95,7 +95,8 @@ function model(s, row) {
       own && formOf(key, act, "Use the default", follow, quiet("Its own address, name and key are removed."))]
     : settings(key, own ? row.model : { ...row.model, url: "", name: "" }, own, { save: at(row.id, "model"), test: at(row.id, "model/test") }, { source, expected }),
   others.length > 0 && h("details", { key: "copy" }, e("summary", "Copy from another Agent"), formOf(`copy/${row.id}`, act, "Copy its model and key", () => does(`copy/${row.id}`, () => post(at(row.id, "model/copy"), { from: form(`copy/${row.id}`).from ?? others[0].id, expected }), "Model copied"),
-    field(`copy/${row.id}`, "from", "Agent", { options: others.map((each) => [each.id, each.name]) }))));
+    field(`copy/${row.id}`, "from", "Agent", { options: others.map((each) => [each.id, each.name]) }))),
+  row.attached && row.model.ready && e("div.row", h("a", { class: "button", href: `#/${row.id}` }, "Open its conversation")));
 }
 
 // --- pages
@@ -114,10 +115,10 @@ function one(s, row) {
       : e("div.row", toConsole("Sign in in the Console to replace one"))))),
     section("Settings", formOf(key, act, "Rename", () => does(key, () => post(at(row.id, "profile/rename"), { name: form(key).name ?? row.name, expected: row.revision }), "Renamed"), field(key, "name", "Name", { value: row.name, maxlength: 64 }), { more: button("Save without secrets", save, { kind: "button" }) })),
     h("details", { key: "technical" }, e("summary", "Technical details"), pairs([["Folder", row.directory], ["Workspace", row.workspace], ["Profile", row.id], ["Agent", row.agentId && `${row.agentName} · ${row.agentId}`], ["Connection", row.connectionId], ["Logs", `${s.bench.home}/logs`], ["Worker process", row.worker.pid], ["Agent process", talk.pid]])),
-    h("details", { key: "lose" }, e("summary", "Remove it from this computer"), losing(`lose/${row.id}`, act, "Remove it", row.name, `Its roles end and it leaves this page. The folder ${row.directory} stays, with its credentials; the Agent and its Cases stay at the gateway, where they can be revoked.`, async () => {
+    losing(`lose/${row.id}`, act, "Remove it from this computer", row.name, `Its roles end and it leaves this page. The folder ${row.directory} stays, with its credentials; the Agent and its Cases stay at the gateway, where they can be revoked.`, async () => {
       const done = await does(`lose/${row.id}`, () => post(at(row.id, "profile/forget"), { name: row.name }), `Removed. Its folder is ${row.directory}`);
       if (done) go();
-    }))], { back: to() });
+    })], { back: to() });
 }
 
 async function take(file) {
@@ -131,7 +132,7 @@ const make = (s) => page(s, act, "Make an Agent",
   section("From a saved file", h("label", { class: "field" }, "Take in a profile", h("input", { type: "file", accept: ".json,application/json", onchange: ({ target }) => target.files[0] && take(target.files[0]) })), problem("import", act)));
 
 const defaults = (s) => page(s, act, "Default model", quiet("For every Agent here that has no model of its own. Its key stays in this home and is never copied."), s.bench.modelDefault.reason && e("p", s.bench.modelDefault.reason),
-  settings("model/default", s.bench.modelDefault, true, { save: "/api/profiles/default-model", test: "/api/profiles/test-model" }));
+  settings("model/default", s.bench.modelDefault, true, { save: "/api/profiles/default-model", test: "/api/profiles/test-model" }, { expected: s.bench.modelDefault.revision }));
 
 /** What an Agent is in a word: whether it may begin at all, before what it does. */
 function word(row) {

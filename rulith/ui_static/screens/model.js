@@ -60,7 +60,7 @@ export function modelForm(key, model, own, paths, more = {}, saved = () => {}) {
 export function dialog(s, instance) {
   const own = instance.model.source === "custom", model = own ? instance.model : { ...instance.model, url: "", name: "" }, path = at(instance.id, "model");
   const close = () => { document.querySelector("dialog[open]")?.close(); put("model", null); act.dialog(""); };
-  const { save, body, foot } = modelForm("model", model, own, { save: path, test: `${path}/test` }, {}, close);
+  const { save, body, foot } = modelForm("model", model, own, { save: path, test: `${path}/test` }, { expected: instance.revision }, close);
   return frame("model", `Model of ${instance.name}`, act, close, h("form", { novalidate: true, class: "dialog-form", onsubmit: save },
     e("div.dialog-body", e("p", "The model proposes; it never decides, and the verified calculation runs without one. These settings stay in this profile on this computer and are used by ", e("code", "rulith agent"), "."),
       !own && instance.model.configured && e("p", `It follows the default model, ${instance.model.name}. What you save here is its own instead.`), body),
