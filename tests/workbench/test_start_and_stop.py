@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import http.client
 import json
 import os
 import re
@@ -20,7 +22,9 @@ from rulith.base.errors import Refused
 from rulith.commands import stop
 from rulith.disk.atomic import write_json
 from rulith.disk.home import Home
-from rulith.host import Options, _has_display, _redirect_file, read_options
+from rulith.disk.model_settings import write_default
+from rulith.disk.profiles import DEFAULTS, list_profiles
+from rulith.host import Options, _has_display, _listen, _redirect_file, read_options
 from rulith.procs.identity import is_running, process_stamp
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +72,21 @@ class Started:
         """The gateway's and the Worker's pids, and those of further roles, once all run."""
         return until(lambda: len(self.children()) == count and [child["pid"] for child in self.children()])
 
+    def start_agent(self):
+        """As the page's button does, once the Agent may start."""
+        head = {"content-type": "application/json", "origin": self.address.partition("/?")[0]}
+
+        def post(path, body, key):
+            link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
+            try:
+                link.request("POST", path, json.dumps(body), {**head, "x-rulith-manager": key})
+                return json.loads(link.getresponse().read())
+            finally:
+                link.close()
+        token = post("/api/token", {}, self.address.partition("k=")[2])["token"]
+        (profile,) = list_profiles(Home(self.home))
+        assert post(f"/i/{profile.id}/agent", {"operation": "start"}, token)["ok"]
+
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=WAIT_S)
@@ -107,23 +126,52 @@ def test_a_second_copy_is_refused_naming_the_pid_and_what_to_do(started, home):
 
 
 def test_a_killed_workbench_takes_its_children_along_and_the_next_one_starts(home):
+    """Its council and an Agent for conversations too; the killed Agent's lock and port hold up no later one."""
     council = Home(home).prepare().council
     council.mkdir()
     (council / "council.db").touch(0o600)             # this home has used its council
+    write_default(Home(home).workbench / DEFAULTS, {"url": "http://127.0.0.1:9/v1", "name": "nobody", "maxOutputTokens": "600"})
     first = Started(home)
-    pids = first.all_roles(3)
+    first.all_roles(3)
+    first.start_agent()
+    pids = first.all_roles(4)
     until(lambda: (home / "run" / "council.json").exists())
     first.process.kill()
     first.process.communicate(timeout=WAIT_S)
     until(lambda: not any(is_running(pid) for pid in pids))
     second = Started(home)
     try:
-        assert second.address
         second.all_roles(3)
+        second.start_agent()
+        assert not set(second.all_roles(4)) & set(pids)
         assert council.joinpath("council.db").stat().st_size
     finally:
         assert second.end()[0] == 0
     assert not list((home / "run").iterdir())
+
+
+def test_of_two_that_start_at_once_one_serves_the_home_and_the_other_says_who_does(home):
+    both = [subprocess.Popen(**command("start", "--home", str(home), "--no-browser"), stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    try:
+        lost = until(lambda: next((each for each in both if each.poll() is not None), None))
+        (won,) = [each for each in both if each is not lost]
+        out, err = lost.communicate(timeout=WAIT_S)
+        assert (lost.returncode, out) == (1, "") and str(won.pid) in err and "Traceback" not in err
+        until(lambda: [child["role"] for child in json.loads((home / "run" / "workbench.json").read_text())["children"]] == ["gateway", "worker"])
+    finally:
+        for each in both:
+            each.send_signal(signal.SIGTERM)
+            each.communicate(timeout=WAIT_S)
+    assert won.returncode == 0 and len(list_profiles(Home(home))) == 1
+
+
+@pytest.mark.parametrize("text", ["{", '{"format":"other","instances":[]}'])
+def test_a_list_of_profiles_that_cannot_be_read_is_named_and_starts_nothing(home, text):
+    registry = Home(home).prepare().registry
+    registry.write_text(text)
+    refused = rulith("start", "--home", str(home), "--no-browser")
+    assert (refused.returncode, refused.stdout) == (1, "") and str(registry) in refused.stderr and "Traceback" not in refused.stderr
+    assert registry.read_text() == text and not (home / "gateway" / "ledger.db").exists() and not list((home / "run").iterdir())
 
 
 def test_stop_ends_all_that_the_home_started(started, home):
@@ -217,6 +265,26 @@ def test_a_port_that_was_asked_for_and_is_taken_is_refused(home):
         refused = rulith("start", "--home", str(home), "--no-browser", "--port", str(port))
     assert refused.returncode == 1 and str(port) in refused.stderr
     assert not list((home / "run").iterdir())
+
+
+def test_where_every_usual_port_is_taken_any_free_one_serves(monkeypatch):
+    class Api:
+        head_check = None
+
+        async def handle(self, request):
+            raise AssertionError("nobody asks")
+
+    async def scene(first, second):
+        monkeypatch.setattr("rulith.host.DEFAULT_PORT", first)
+        monkeypatch.setattr("rulith.host.PORTS_TRIED", 1)
+        server = await _listen(Api(), None)
+        assert server.port not in (0, first, second)
+        await server.close(0)
+        with pytest.raises(Refused) as refusal:
+            await _listen(Api(), second)
+        assert refusal.value.code == "port_in_use"
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
+        asyncio.run(scene(one.getsockname()[1], two.getsockname()[1]))
 
 
 @pytest.mark.parametrize("words", [["--nonsense"], ["--port"], ["--port", "0"], ["--port", "70000"], ["--port", "x"], ["--home"], ["stray"]])
