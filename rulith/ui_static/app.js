@@ -21,6 +21,7 @@ import { waitingFor } from "./words.js";
 const SLOW_TICK_MS = 10_000;
 let sheet = "";              // the sheet that was drawn last, and what had the focus before it
 let sheetOpener = null;
+let left = "";               // the place that was left last
 
 /** Instead of the workbench: why this page may not show it. */
 const closed = (s) => h("main", { class: "bare-page", id: "main", tabindex: -1 },
@@ -57,6 +58,15 @@ function sheetFocus(s, before) {
   }
 }
 
+const find = (selector) => [...document.querySelectorAll(selector)];
+
+/** What had the focus is gone: whoever goes on by keyboard goes on at the row of what was left, where it was, or in what is shown instead. */
+function keepFocus(home) {
+  if (document.activeElement !== document.body && document.activeElement.checkVisibility()) return;
+  const row = find("[data-row]").filter((each) => each.hash && each.hash === left);
+  [...row, home, ...find(`#${home.id || "main"}`), ...find(".pane-scroll, #main")].find((each) => each.checkVisibility() && !each.closest("[inert]"))?.focus();
+}
+
 function draw(s) {
   const before = document.activeElement;
   const home = before?.closest(".pane-scroll, #panel, #main");
@@ -72,8 +82,7 @@ function draw(s) {
   patch(document.getElementById("layer"), [proof(s, instance, act), dialogs(s, instance, act), screens().map((each) => each.layer?.(s, act))]);
   sheetFocus(s, before);
   act.restoreFocus();
-  // What had the focus is gone: whoever goes on by keyboard goes on where it was.
-  if (home && !before.isConnected && document.activeElement === document.body) (home.isConnected ? home : document.getElementById(home.id))?.focus();
+  if (home) keepFocus(home);
   need();
   settle();
   for (const each of screens()) each.drawn?.(s);
@@ -109,7 +118,7 @@ function tick() {
 if (location.search) history.replaceState(null, "", location.pathname + location.hash);
 watch(draw);
 listen(act);
-addEventListener("hashchange", follow);
+addEventListener("hashchange", ({ oldURL }) => { left = new URL(oldURL).hash; follow(); });
 addEventListener("focus", refresh);
 // A sheet exists on a narrow page only: a wider one shows both columns again.
 for (const [narrow, gone] of [["(max-width: 899px)", "side"], ["(max-width: 599px)", "rail"]]) {

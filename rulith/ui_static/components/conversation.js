@@ -6,7 +6,7 @@ import { moment, span, when } from "../lib/time.js";
 import { screen } from "../screens.js";
 import { argsText, caseState, caseTitle, keyText, operationState, orderText, plural, runState, short, valueText } from "../words.js";
 import { CASE_TYPES, calculation, obstacle } from "./calculation.js";
-import { button, caseLink, iconButton, pairs, place, toConsole } from "./parts.js";
+import { button, caseLink, iconButton, pairs, place, text, toConsole } from "./parts.js";
 import { mark, marked, refused } from "./states.js";
 
 const PAST_SHOWN = 20;
@@ -14,7 +14,7 @@ const took = (from, to) => span(moment(to) - moment(from));
 
 function step(row, now) {
   const lasted = row.endedAt ? took(row.startedAt, row.endedAt) : span(now - moment(row.startedAt));
-  const content = [["Sent", row.input && h("pre", {}, row.input)], ["Answer", row.output && h("pre", {}, row.output)]];
+  const content = [["Sent", row.input && text(row.input)], ["Answer", row.output && text(row.output)]];
   return h("li", { key: row.n, class: "step" },
     h("details", {},
       h("summary", {}, h("span", { class: "step-name mono" }, row.label), mark(operationState(row), "small"), h("span", { class: "took" }, lasted)),

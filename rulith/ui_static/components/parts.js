@@ -12,6 +12,9 @@ export const button = (words, onclick, { mark = "", kind = "plain", disabled = f
 export const iconButton = (drawing, name, onclick, { kind = "bare", ...props } = {}) =>
   h("button", { type: "button", class: kind, "aria-label": name, onclick, ...props }, icon(drawing));
 
+/** Text as it was sent, in a box that scrolls by keyboard too. */
+export const text = (words) => h("pre", { tabindex: 0 }, words);
+
 /** Names and values side by side; what has no value is left out. */
 export const pairs = (entries) => h("dl", { class: "pairs" }, entries.filter(([, value]) => value)
   .map(([name, value]) => [h("dt", { key: name }, name), h("dd", { key: `${name}=` }, value)]));

@@ -5,7 +5,7 @@ import { icon } from "../lib/icons.js";
 import { markdown } from "../lib/markdown.js";
 import { moment, span, when } from "../lib/time.js";
 import { cardState, caseState, caseTitle, keyText, size, talkState, turnState } from "../words.js";
-import { button, caseLink, iconButton, pairs, quiet } from "./parts.js";
+import { button, caseLink, iconButton, pairs, quiet, text } from "./parts.js";
 import { loading, mark, refused } from "./states.js";
 import { windowOf } from "./turnlist.js";
 
@@ -65,7 +65,7 @@ function step(part, now, turn, act) {
   return h("li", { key: part.n, class: "step" },
     h("details", {},
       h("summary", {}, h("span", { class: "step-name mono" }, part.label), mark(cardState(part), "small"), h("span", { class: "took" }, span((end ? moment(end) : now) - moment(part.startedAt)))),
-      pairs([["Sent", part.input && h("pre", {}, part.input)], ["Answer", part.output ? h("pre", {}, part.output) : "none yet"]]),
+      pairs([["Sent", part.input && text(part.input)], ["Answer", part.output ? text(part.output) : "none yet"]]),
       copied(act, [part.label, part.input, part.output].filter(Boolean).join("\n\n"), "this call")),
     FOR_A_PERSON[part.state] && button(FOR_A_PERSON[part.state], () => act.openNow(), { mark: "person" }));
 }
