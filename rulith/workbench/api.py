@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.base.limits import COUNCIL_BODY_BYTES_MAX, DOCUMENT_BODY_BYTES_MAX, FEED_SIGN_OF_LIFE_S, LOCAL_API_BODY_BYTES_MAX, MATERIAL_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
-from rulith.disk.profiles import check_folder
 from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.workbench import calculation, jobs, materials, talk_api
 from rulith.workbench.authoring import BODY as AUTHORING_BODY
@@ -40,7 +39,7 @@ from rulith.workbench.supervision import Is
 from rulith.workbench.tools_api import STATUS as TOOLS_STATUS
 from rulith.workbench.tools_api import ToolRoutes
 
-STATUS = {**TOOLS_STATUS, **PROFILES_STATUS, **SETTINGS_STATUS, **AUTHORING_STATUS, "token_unknown": 401, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
+STATUS = {**TOOLS_STATUS, **PROFILES_STATUS, **SETTINGS_STATUS, **AUTHORING_STATUS, "token_unknown": 401, "request_too_large": 413, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
           "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
           "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409,
           "agent_not_ready": 409, "agent_started": 409, "material_custodian_offline": 503, "material_submission_mismatch": 409,
@@ -54,7 +53,6 @@ TASK_OPTIONS = ("sessionKey", "caseId", "caseType", "businessKey", "historyModel
 # What of the gateway's reads the page may ask, and with which query members.
 READS = {"case": ("case",), "proof": ("id", "atom"), "why-not": ("atom",), "receipt": ("case",),
          "cases": ("text", "from", "limit"), "facts": ("case", "text", "tier", "from", "limit"), "moments": ("case",), "between": ("case", "from", "to")}
-WITHOUT_FOLDER = ("worker", "agent", "turn/stop", "demo/stop", "authoring/stop", "profile/forget")      # a start is judged by itself
 LOOK_BACK_S = 60.0               # a moment is folded from the ledger's first row on
 
 Route = Callable[[Request, Instance], Awaitable[object]]
@@ -92,30 +90,54 @@ class Api:
         # the gateway judges what its own Console may be sent; a Capability file is larger than any form
         request.body_bytes_max = REQUEST_BODY_BYTES_MAX if request.path.startswith(CONSOLE) else LOCAL_API_BODY_BYTES_MAX
         try:
-            self.gate.check_place(request)
-            if request.path in ("/", "/api/token", ICON):
-                return None                              # their own proofs are looked at in the handler
-            if request.path.startswith(("/ui/", CONSOLE)) or request.path == CONSOLE.rstrip("/"):
-                if not self.gate.has_cookie(request):
-                    raise Refused("page_locked")
-                if request.method != "GET":
-                    self.gate.check_asker(request)
-                return None
-            self.gate.check_asker(request)
-            if request.path.startswith("/i/") and request.path.endswith("/materials/deliver"):
-                self.deliveries.check_key(request)       # of an Agent of this home; no page has it
-                return None
-            self.gate.check_token(request)
-            _check_sending(request)
-            if request.path.startswith("/i/") and request.path.endswith("/materials"):
-                request.body_bytes_max = MATERIAL_BODY_BYTES_MAX
-            elif request.path.startswith("/i/") and request.path.endswith(AUTHORING_BODY):
-                request.body_bytes_max = DOCUMENT_BODY_BYTES_MAX
-            elif request.path.startswith(COUNCIL):
-                request.body_bytes_max = COUNCIL_BODY_BYTES_MAX
+            self._check_head(request)
         except Refused as refusal:
             return refused(refusal)
         return None
+
+    def _check_head(self, request: Request) -> None:
+        self.gate.check_place(request)
+        path, method = request.path, request.method
+        if path.startswith(CONSOLE) or path == CONSOLE.rstrip("/"):
+            if not self.gate.has_cookie(request):
+                raise Refused("page_locked")
+            if method != "GET":
+                self.gate.check_asker(request)
+        elif path in ("/", ICON) or path.startswith("/ui/"):
+            if path.startswith("/ui/") and not self.gate.has_cookie(request):
+                raise Refused("page_locked")
+            if method != "GET":
+                raise _no_route(request)
+        elif path == "/api/token":
+            if method != "POST":
+                raise _no_route(request)
+            self.gate.check_asker(request)
+            self.gate.check_taker(request)
+        else:
+            self.gate.check_asker(request)
+            if path.startswith("/i/") and path.endswith("/materials/deliver"):
+                self.deliveries.check_key(request)       # of an Agent of this home; no page has it
+            else:
+                self.gate.check_token(request)
+            if not self._has_route(method, path):
+                raise _no_route(request)
+            _check_sending(request)
+            if path.startswith("/i/") and path.endswith("/materials"):
+                request.body_bytes_max = MATERIAL_BODY_BYTES_MAX
+            elif path.startswith("/i/") and path.endswith(AUTHORING_BODY):
+                request.body_bytes_max = DOCUMENT_BODY_BYTES_MAX
+            elif path.startswith(COUNCIL):
+                request.body_bytes_max = COUNCIL_BODY_BYTES_MAX
+            if int(request.headers.get("content-length") or 0) > request.body_bytes_max:
+                raise Refused("request_too_large", path=path[:100], limit=request.body_bytes_max)
+
+    def _has_route(self, method: str, path: str) -> bool:
+        if (found := INSTANCE_PATH.fullmatch(path)) is not None:
+            return found[2] in {"GET": {**self._gets, **READS}, "POST": self._posts}.get(method, {})
+        if method == "GET":
+            return path in ("/api/state", "/events", SETTINGS, f"{SETTINGS}/log")
+        return method == "POST" and (path == COUNCIL_ROLE or path.startswith(COUNCIL) or path.removeprefix(PROFILES) in self.profiles.home_posts
+                                     or path.removeprefix(SETTINGS) in self.settings.posts)
 
     # the body
 
@@ -128,43 +150,38 @@ class Api:
 
     async def _answer(self, request: Request) -> Response | StreamResponse:
         path, method = request.path, request.method
-        if path == "/" and method == "GET":
+        if path == "/":
             return self._shell(request)
-        if path == ICON and method == "GET":
+        if path == ICON:
             return Response(204, NO_STORE)               # our own page names its icon; browsers ask all the same
-        if path == "/api/token" and method == "POST":
-            self.gate.check_asker(request)
-            return _ok({"token": self.gate.token(request)})
-        if path.startswith("/ui/") and method == "GET":
+        if path == "/api/token":
+            return _ok({"token": self.gate.token()})
+        if path.startswith("/ui/"):
             if (found := self.pages.file(request)) is not None:
                 return found
         elif path == CONSOLE.rstrip("/") and method == "GET":
             return Response(308, [("location", CONSOLE), *NO_STORE])
         elif path.startswith(CONSOLE) and method in ("GET", "HEAD", "POST"):
             return await pass_through(request, self.bench.client, self.bench.link.url, self.gate.cookie_name)
-        elif path.startswith(COUNCIL) and method == "POST":
+        elif path.startswith(COUNCIL):
             return await self.bench.council.pass_through(request)
-        elif path == COUNCIL_ROLE and method == "POST":
+        elif path == COUNCIL_ROLE:
             return _ok(self._council_operation(request))
         elif path.startswith(PROFILES):
             return _ok(await self.profiles.answer(request))
         elif path == SETTINGS or path.startswith(f"{SETTINGS}/"):
             return _ok(await self.settings.answer(request))
-        elif path == "/api/state" and method == "GET":
+        elif path == "/api/state":
             return _ok(self.bench.snapshot())
-        elif path == "/events" and method == "GET":
+        elif path == "/events":
             return self._events(request)
         elif (found := INSTANCE_PATH.fullmatch(path)) is not None:
             if method == "GET" and found[2] in READS:
                 return await self._read(request, self.bench.instance(found[1]))
-            route = {"GET": self._gets, "POST": self._posts}.get(method, {}).get(found[2])
-            if route is not None:
-                instance = self.bench.instance(found[1])
-                if method == "POST" and found[2] not in WITHOUT_FOLDER:
-                    check_folder(instance.profile)
-                answer = await route(request, instance)
-                return answer if isinstance(answer, Response) else _ok(answer)
-        raise Refused("route_unknown", method=method[:12], path=path[:100])
+            instance = self.bench.instance(found[1])
+            answer = await {"GET": self._gets, "POST": self._posts}[method][found[2]](request, instance)
+            return answer if isinstance(answer, Response) else _ok(answer)
+        raise _no_route(request)
 
     def _shell(self, request: Request) -> Response:
         cookie = self.gate.seat(request)
@@ -289,10 +306,12 @@ def refused(refusal: Refused) -> Response:
     return json_response(status, body, [*NO_STORE, *PROTECT[:1]])
 
 
+def _no_route(request: Request) -> Refused:
+    return Refused("route_unknown", method=request.method[:12], path=request.path[:100])
+
+
 def _check_sending(request: Request) -> None:
-    """A data route is read or told JSON, nothing else; judged before the body is read. Raises Refused route_unknown, body_not_object."""
-    if request.method not in ("GET", "POST"):
-        raise Refused("route_unknown", method=request.method[:12], path=request.path[:100])
+    """A data route is read or told JSON, nothing else; judged before the body is read. Raises Refused body_not_object."""
     sends = request.headers.get("transfer-encoding") is not None or request.headers.get("content-length") not in (None, "0")
     kinds = request.headers.getall("content-type")
     if sends and (len(kinds) != 1 or kinds[0].partition(";")[0].strip().lower() != "application/json"):

@@ -69,16 +69,8 @@ class Gate:
         _keep(self._cookies, cookie, None)
         return f"{self.cookie_name}={cookie}; Path=/; HttpOnly; SameSite=Strict"
 
-    def token(self, request: Request) -> str:
-        """A fresh token for a page that holds our cookie, or for whoever sends the printed key itself.
-
-        Raises Refused page_locked, origin_foreign.
-        """
-        if not self.is_key(request.headers.get(TOKEN_HEADER) or ""):
-            if not self.has_cookie(request):
-                raise Refused("page_locked")
-            if request.headers.get("origin") is None:
-                raise Refused("origin_foreign", origin="none")    # a browser always names it on a POST
+    def token(self) -> str:
+        """A fresh token, for whoever `check_taker` let by."""
         made = self._mint("")
         _keep(self._tokens, made, None)
         return made
@@ -111,6 +103,14 @@ class Gate:
         site = request.headers.get("sec-fetch-site")
         if site is not None and site not in ("same-origin", "none"):
             raise Refused("origin_foreign", origin=request.headers.get("origin") or site)
+
+    def check_taker(self, request: Request) -> None:
+        """It is a page that holds our cookie, or whoever sends the printed key itself. Raises Refused page_locked, origin_foreign."""
+        if not self.is_key(request.headers.get(TOKEN_HEADER) or ""):
+            if not self.has_cookie(request):
+                raise Refused("page_locked")
+            if request.headers.get("origin") is None:
+                raise Refused("origin_foreign", origin="none")    # a browser always names it on a POST
 
     def check_token(self, request: Request) -> None:
         """Raises Refused token_unknown."""

@@ -97,9 +97,10 @@ def checked(given: Mapping[str, object], before: Mapping[str, str]) -> dict[str,
     """The members to keep of what was given, over those kept `before`; none where the model is taken away. Raises Refused model_field."""
     url, name, key = (_text(given, each) for each in ("url", "name", "key"))
     thinking = _text(given, "thinking") if "thinking" in given else before.get("thinking") or "standard"
-    clear, as_text = given.get("clearKey") is True, given.get("toolsAsText", before.get("tools") == "emulated")
-    if type(as_text) is not bool:
-        raise Refused("model_field", field="toolsAsText", problem="must be true or false")
+    clear, as_text = given.get("clearKey"), given.get("toolsAsText", before.get("tools") == "emulated")
+    for field, value in (("clearKey", clear), ("toolsAsText", as_text)):
+        if type(value) is not bool:
+            raise Refused("model_field", field=field, problem="must be true or false")
     if not url and not name and not key:
         return {}
     parts = _address(url)

@@ -52,19 +52,17 @@ class Settings:
         self.path = bench.home.workbench / SETTINGS_FILE
         bench.steps_away = bool(self._shared()[0].get(STEPS_AWAY))
         self._archive = kept_archive(bench.home)          # now: the running file may be replaced
-        self._posts: dict[str, Callable[[Request], Awaitable[dict]]] = {
+        self.posts: dict[str, Callable[[Request], Awaitable[dict]]] = {
             "/doctor": self._doctor, "/backup": self._backup, "/gateway": self._gateway, "/budget": self._budget, "/steps": self._steps}
 
     async def answer(self, request: Request) -> dict:
-        """`GET /api/settings`, `GET …/log?name=` and `POST …`."""
+        """`GET /api/settings`, `GET …/log?name=` and `POST …`: what the API knows as a route."""
         path = request.path.removeprefix(PREFIX)
         if request.method == "GET" and path == "":
             return await asyncio.to_thread(self._state)
         if request.method == "GET" and path == "/log":
             return await asyncio.to_thread(self._log, request.query.get("name", ""))
-        if request.method == "POST" and path in self._posts:
-            return await self._posts[path](request)
-        raise Refused("route_unknown", method=request.method[:12], path=request.path[:100])
+        return await self.posts[path](request)
 
     # --- reading
 

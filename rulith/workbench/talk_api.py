@@ -55,9 +55,9 @@ def posts(feed: Feed) -> dict[str, Route]:
     """POST routes under an instance, by path."""
     async def draft(request: Request, instance: Instance) -> object:
         given = materials.members(request, ("sessionKey", "text"), ("requestId", "files", "target", "tab"))
-        key, kept = _draft_of(given)
+        (key, kept), tab = _draft_of(given), _text(given, "tab")
         await _keep(instance, key, kept)
-        return {"sequence": feed.put("draft", instance=instance.id, session=key, tab=_text(given, "tab"))["sequence"]}
+        return {"sequence": feed.put("draft", instance=instance.id, session=key, tab=tab)["sequence"]}
 
     async def archive(request: Request, instance: Instance) -> object:
         return await instance.talker.archive(materials.members(request, ("sessionKey", "archived")))

@@ -392,9 +392,10 @@ class Services:
         desk = Desk(instance.profile)
         desk.check_revision(given["revision"])
         services = desk.services()
-        if given["name"] not in services:
-            raise Refused("mcp_service_gone", name=str(given["name"])[:40])
-        self._write(desk, {name: row for name, row in services.items() if name != given["name"]})
+        gone = str(given["name"])
+        if gone not in services:
+            raise Refused("mcp_service_gone", name=gone[:40])
+        self._write(desk, {name: row for name, row in services.items() if name != gone})
         changed(self.bench, instance)
 
     def _write(self, desk: Desk, services: Mapping[str, Service]) -> None:

@@ -19,6 +19,7 @@ CODES: dict[str, tuple[str, str]] = {
         "The page renews its token by POST /api/token; another program sends the printed key there first.",
     ),
     "route_unknown": ("The workbench has no {method} {path}.", "Read the page's own addresses; nothing was changed."),
+    "request_too_large": ("The body of {path} is over {limit} bytes.", "Send less at once; nothing of it was read."),
     "body_not_object": ("The body of {path} is not a JSON object ({problem}).", "Send one JSON object in UTF-8."),
     "body_field": ("The body of {path} has {problem}.", "Send exactly the fields {fields}."),
     "workbench_key": (
