@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from rulith.base.errors import Refused
 from rulith.base.json_text import read_json
 from rulith.base.limits import COUNCIL_BODY_BYTES_MAX, DOCUMENT_BODY_BYTES_MAX, FEED_SIGN_OF_LIFE_S, LOCAL_API_BODY_BYTES_MAX, MATERIAL_BODY_BYTES_MAX, REQUEST_BODY_BYTES_MAX
+from rulith.disk.profiles import check_folder
 from rulith.net.messages import Request, Response, StreamResponse, json_response
 from rulith.workbench import calculation, jobs, materials, talk_api
 from rulith.workbench.authoring import BODY as AUTHORING_BODY
@@ -53,6 +54,7 @@ TASK_OPTIONS = ("sessionKey", "caseId", "caseType", "businessKey", "historyModel
 # What of the gateway's reads the page may ask, and with which query members.
 READS = {"case": ("case",), "proof": ("id", "atom"), "why-not": ("atom",), "receipt": ("case",),
          "cases": ("text", "from", "limit"), "facts": ("case", "text", "tier", "from", "limit"), "moments": ("case",), "between": ("case", "from", "to")}
+WITHOUT_FOLDER = ("worker", "agent", "turn/stop", "demo/stop", "authoring/stop", "profile/forget")      # a start is judged by itself
 LOOK_BACK_S = 60.0               # a moment is folded from the ledger's first row on
 
 Route = Callable[[Request, Instance], Awaitable[object]]
@@ -179,6 +181,8 @@ class Api:
             if method == "GET" and found[2] in READS:
                 return await self._read(request, self.bench.instance(found[1]))
             instance = self.bench.instance(found[1])
+            if method == "POST" and found[2] not in WITHOUT_FOLDER:
+                check_folder(instance.profile)
             answer = await {"GET": self._gets, "POST": self._posts}[method][found[2]](request, instance)
             return answer if isinstance(answer, Response) else _ok(answer)
         raise _no_route(request)
