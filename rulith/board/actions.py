@@ -241,9 +241,14 @@ def _returned(row: Mapping, declared: Sequence[Mapping]) -> bool:
 def usable_sources(spec: ActionSpec, policy: Policy) -> list[Source]:
     """Sources of an accepted type that may attest every returned predicate and whose Connection can run the Tool."""
     return [source for source in policy.sources
-            if source.type in spec.source_types
+            if _takes(spec, source)
             and all(source.may_attest(row["predicate"]) for row in spec.returns)
             and tool_problem(spec, source.connection_id, policy) is None]
+
+
+def _takes(spec: ActionSpec, source: Source) -> bool:
+    """Whether it is of an accepted type. A direct Action that returns content alone takes a Source that attests nothing."""
+    return source.type in spec.source_types and not (spec.direct and not spec.returns and source.attests)
 
 
 def setup_problem(spec: ActionSpec, policy: Policy) -> str | None:
@@ -254,7 +259,7 @@ def setup_problem(spec: ActionSpec, policy: Policy) -> str | None:
         return None if None in problems else (problems[0] if problems else f"{spec.tool} is locked on no Connection")
     if usable_sources(spec, policy):
         return None
-    typed = [source for source in policy.sources if source.type in spec.source_types]
+    typed = [source for source in policy.sources if _takes(spec, source)]
     if not typed:
         return f"no Source of type {' or '.join(spec.source_types)} is bound"
     for source in typed:

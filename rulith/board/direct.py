@@ -4,7 +4,7 @@ Its name is the Tool's id without the version. A read is ready once a Source tha
 what it returns is bound; `write` and `run` wait for a person, unless the owner waived that
 for this very lock. A Tool that an installed Capability's Action uses is reached through that
 Action alone, and what a Capability, a rule of it or the Board answers for is returned by no
-direct Action. An Agent may apply one where its Case leaves Actions to it.
+direct Action. The reader of added files returns no fact at all. An Agent may apply one where its Case leaves Actions to it.
 
 Source  the design's rules on Direct Actions (§5).
 """
@@ -21,6 +21,8 @@ from rulith.board.state import BoardState, Case
 from rulith.board.words import BUILTINS, is_board_word
 
 DECISION_KIND = "direct_action"
+READER = "rulith.materials.read@1"       # answers by reference: it returns content and no fact
+READS = "Reads an attached file by its id (mat_…); the answer holds a reference that ReadArtifact opens."
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def unfit(state: BoardState, lock: ToolLock) -> str | None:
     """Why a locked Tool is no direct Action of this Board, or None."""
     descriptor = lock.descriptor
     returns = [row["predicate"] for row in descriptor.get("returns", ())]
-    if not returns or "params" not in descriptor:
+    if "params" not in descriptor or not returns and lock.tool_id != READER:
         return "it does not say what it takes and returns"
     for release in (*state.releases.values(), *state.next.values()):
         user = next((each.id for each in release.actions.values() if each.tool == lock.tool_id), None)
@@ -63,8 +65,9 @@ def spec_of(lock: ToolLock, waived: bool) -> ActionSpec:
     descriptor = lock.descriptor
     kind = descriptor.get("kind", "run")
     decision = None if kind == "read" or waived else {"kind": DECISION_KIND, "people": 1, "expiresS": DECISION_EXPIRES_S}
+    description = READS if lock.tool_id == READER else f"{kind} by the locked Tool {lock.tool_id}"
     return ActionSpec(
-        name_of(lock.tool_id), f"{kind} by the locked Tool {lock.tool_id}", dict(descriptor["params"]), (), (), lock.tool_id, kind,
+        name_of(lock.tool_id), description, dict(descriptor["params"]), (), (), lock.tool_id, kind,
         tuple(descriptor.get("sourceTypes", ())), tuple({"predicate": row["predicate"], "args": dict(row["args"])} for row in descriptor["returns"]),
         decision, direct=True)
 

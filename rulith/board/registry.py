@@ -38,7 +38,7 @@ AUTHORITY = {
     "add_source": OWNER, "remove_source": OWNER, "lock_tool": OWNER, "unlock_tool": OWNER, "waive_decision": OWNER, "set_profile": OWNER,
     "set_delivery": OWNER,
     "install_release": OWNER, "install_constitution": OWNER, "set_device_grant": GATEWAY,
-    "restored": GATEWAY, "fence": GATEWAY, "case_closed": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY, "record_review": GATEWAY,
+    "restored": GATEWAY, "fence": GATEWAY, "case_closed": GATEWAY, "seed_files": GATEWAY, "request_decision": GATEWAY, "expire_decision": GATEWAY, "withdraw_decision": GATEWAY, "record_review": GATEWAY,
     "decide": OPERATOR, "reconcile": OPERATOR, "close_case": OPERATOR, "pause_case": OPERATOR, "lift_hold": OPERATOR,
     "withdraw_call": OPERATOR, "ask_source": OPERATOR, **PEOPLE_AUTHORITY, **DEVICE_AUTHORITY,
 }
@@ -79,6 +79,8 @@ class Registry(Machine, PeopleLaw, DeviceLaw):
         lock_tool {connectionId, toolId, digest, descriptor}     unlock_tool {connectionId, toolId}
         waive_decision {connectionId, toolId, digest, waived}     whether the Tool of this lock acts directly without a decision
         set_delivery {agentId, source, localRead, offMachine}    how content of the Source may reach this Agent (see `delivery`)
+        seed_files {connectionId, source, access, toolId, digest, descriptor} -> {source}
+                                              the files that a person adds become readable, once: a Source, a lock, a delivery
         set_profile {id, profile}             what the Agent may see (profiles.py); {} for everything
         install_release {id, version, digest, title?, agents?}
         install_constitution {constitution, digest} -> {version, digest}      in place of the one in force
@@ -115,6 +117,7 @@ class Registry(Machine, PeopleLaw, DeviceLaw):
         "unlock_tool": ("_unlock_tool", *members("connectionId toolId authority")),
         "waive_decision": ("_waive_decision", *members("connectionId toolId digest waived authority")),
         "set_delivery": ("_set_delivery", *members("agentId source localRead offMachine authority")),
+        "seed_files": ("_seed_files", *members("connectionId source access toolId digest descriptor authority")),
         "set_profile": ("_set_profile", *members("id profile authority")),
         "install_release": ("_install_release", *members("id version digest authority", "title agents")),
         "install_constitution": ("_install_constitution", *members("constitution digest authority")),
@@ -140,6 +143,7 @@ class Registry(Machine, PeopleLaw, DeviceLaw):
         self.sources: dict[str, Source] = {}
         self.locks: dict[tuple[str, str], ToolLock] = {}
         self.deliveries: dict[str, dict] = {}      # "<agent>/<source>" -> {localRead, offMachine}; without a row nothing is delivered
+        self.files: dict[str, str] = {}            # Connection -> the Source of its added files; "" where people had set up their own way
         self.profiles: dict[str, Profile] = {}     # by Agent; without one it sees its whole Board
         self.releases: dict[str, dict] = {}        # Capability id -> its current Release {id, version, digest, ...}
         self.constitution: dict | None = None      # the one in force {version, title, digest, document, by, at}
@@ -329,6 +333,24 @@ class Registry(Machine, PeopleLaw, DeviceLaw):
         row = {"localRead": command["localRead"], "offMachine": command["offMachine"], "by": by, "at": at}
         self.journal.put(self.deliveries, f"{command['agentId']}/{command['source']}", row)
         return {"agentId": command["agentId"], "source": command["source"]}
+
+    def _seed_files(self, command: Mapping, at: str, draw: Mint) -> dict:
+        """Once for each Connection, so that nothing that people change or take away comes back."""
+        by = self._authority("seed_files", command)
+        connection, name = self.connection(command["connectionId"]), command["source"]
+        if connection["id"] in self.files:
+            raise Refused("bad_command", problem="The added files of this Connection were seeded before")
+        if name in self.sources:
+            raise Refused("registry_name_taken", what="Source", name=name)
+        lock = ToolLock(connection["id"], command["toolId"], command["digest"], dict(command["descriptor"]))
+        is_own_way = (lock.connection_id, lock.tool_id) in self.locks
+        self.journal.put(self.files, connection["id"], "" if is_own_way else name)
+        if not is_own_way:
+            self.journal.put(self.sources, name, Source(name, "file", command["access"], connection["id"], "attested", ()))
+            self.journal.put(self.locks, (lock.connection_id, lock.tool_id), lock)
+            self.journal.put(self.deliveries, f"{connection['agentId']}/{name}", {"localRead": True, "offMachine": True, "by": by, "at": at})
+            self._policy_changed()
+        return {"source": self.files[connection["id"]]}
 
     def _lock_tool(self, command: Mapping, at: str, draw: Mint) -> dict:
         self._authority("lock_tool", command)

@@ -144,14 +144,19 @@ class Materials:
 
     @classmethod
     def create(cls, root: Path | str, belongs: Belonging, at: str) -> Materials:
-        """The store at `root`, made when there is none. Raises as `open`, and Refused disk_full, write_failed."""
+        """The store at `root`, made when there is none; one that is still empty becomes ours. Raises as `open`, and Refused disk_full, write_failed."""
         root = Path(root)
-        if not os.path.lexists(root / "store.json"):
-            for folder in (root, root / "objects", root / "tmp", root / "submissions"):
-                if not folder.is_symlink():
-                    make_folder(folder)
-            _check_folder(root)
-            write_json(root / "store.json", {"version": VERSION, "profile": belongs.profile, "owner": belongs.owner, "agent": belongs.agent, "createdAt": at})
+        if os.path.lexists(root / "store.json"):
+            try:
+                return cls.open(root, belongs)
+            except Refused as refused:
+                if not refused.code.endswith("_mismatch") or os.listdir(root / "objects"):
+                    raise
+        for folder in (root, root / "objects", root / "tmp", root / "submissions"):
+            if not folder.is_symlink():
+                make_folder(folder)
+        _check_folder(root)
+        write_json(root / "store.json", {"version": VERSION, "profile": belongs.profile, "owner": belongs.owner, "agent": belongs.agent, "createdAt": at})
         return cls.open(root, belongs)
 
     # --- adding ------------------------------------------------------------------------
@@ -331,6 +336,15 @@ def belonging_of(profile: Profile) -> Belonging:
     if not profile.agent_id or not profile.connection_id:
         raise Refused("materials_owner_unidentified")
     return Belonging.of(str(profile.settings_path), "embedded", profile.connection_id, profile.agent_id)
+
+
+def prepare_store(profile: Profile, at: str) -> None:
+    """Have a store ready before the first file comes, so that nothing starts anew for it. One that cannot be is told of when a file is added."""
+    if profile.mode == "local_agent":
+        try:
+            Materials.create(area_of(profile), belonging_of(profile), at)
+        except Refused:
+            pass
 
 
 def worker_materials(profile: Profile) -> dict[str, str]:

@@ -33,6 +33,7 @@ from rulith.gateway.console_admin import ConsoleAdmin
 from rulith.gateway.console_api import Console
 from rulith.gateway.console_cases import ConsoleCases
 from rulith.gateway.dropbox import DropBox, boxes_of
+from rulith.gateway.files import seed_files
 from rulith.gateway.front import Front
 from rulith.gateway.first_start import check_ledger_file, check_own, gateway_secrets
 from rulith.gateway.local_api import LocalApi
@@ -93,6 +94,7 @@ class Gateway:
         self.line = WorkerLine(authority, work,
                                lease=settings.lease, poll_hold_s=settings.poll_hold_s)
         self.line.asks_reviews = settings.reviews
+        self.line.came = lambda connection_id, offered: seed_files(authority, home, connection_id, offered)
         self.line.materials = MaterialRoutes(desk, work, check_holder=self.line.check_holder, fence=self.line.fence)
         people = People(authority, self.calls, self.line)
         self.local = LocalApi(authority, self.calls, self.line, home.gateway)

@@ -84,6 +84,7 @@ class WorkerLine:
         self._carried: dict[str, Carried] = {}
         self.orders, self.reviews = WorkOrders(authority), WorkReviews(authority)
         self.asks_reviews = False            # set by the service
+        self.came: Callable[[str, list[dict]], None] = lambda connection_id, offered: None      # set by the service: a new holder, and what it offers
         self.materials = None                # the routes of content that stays at a Worker; set by the service
         authority.live_tools = self.live_tools
         authority.on_refold.append(self._refolded)
@@ -238,6 +239,8 @@ class WorkerLine:
         self._hold(connection_id, admission.fence)
         descriptors = read_descriptors(operation["tools"])
         self._advertise(connection_id, descriptors)
+        if admission.is_new:
+            self.came(connection_id, descriptors)
         holder = Holder(connection_id, key, worker_id, admission.fence.generation)
         loop = asyncio.get_running_loop()
         # A Poll that states no generation is answered at once: until then its sender holds nothing it could

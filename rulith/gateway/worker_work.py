@@ -241,7 +241,8 @@ class WorkerWork:
         if receipt.artifacts:
             self.authority.command_artifact(agent_id, {"kind": "tell", "ordinal": operation.ordinal, "refs": list(receipt.refs)})
             result["artifacts"] = list(receipt.artifacts)
-        summary = "The Action took effect and was recorded." if receipt.ok else f"The Action failed: {receipt.reason or 'no reason was given'}"
+        content = "".join(f", with {each['mediaType']} of {each['totalBytes']} bytes, {each['digest']}" for each in receipt.artifacts)
+        summary = f"The Action took effect and was recorded{content}." if receipt.ok else f"The Action failed: {receipt.reason or 'no reason was given'}"
         self.authority.command_operation(agent_id, {
             "kind": "settle", "ordinal": operation.ordinal, "state": DONE if receipt.ok else FAILED,
             "result": {"accepted": True, "result": result}, "summary": _one_line(summary),

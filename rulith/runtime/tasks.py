@@ -24,6 +24,8 @@ PROOF_HEADER, SELECTION_HEADER = "x-rulith-material-task-proof", "x-rulith-mater
 _MATERIAL_ID = re.compile(r"mat_[0-9a-f]{32}", re.ASCII)
 _PROOF = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _DIGEST = re.compile(r"(?:sha256:)?[0-9a-f]{64}", re.ASCII)
+READ_BY = ("To read one, open a Case (an exploration will do) and apply the Action rulith.materials.read, or the one its Capability has for it, with material = its id "
+           "and the Source that the view offers; then ReadArtifact gives its content.")
 _MEMBERS = {"text", "sessionKey", "caseType", "businessKey", "caseId", "requestId", "attachments", "historyModelDestination"}
 _ATTACHMENT_MEMBERS = {"id", "name", "mediaType", "totalBytes", "digest"}
 
@@ -54,7 +56,7 @@ class Task:
         if not self.attachments:
             return self.text
         named = "; ".join(f"{row['name']} ({row['mediaType']}, {row['totalBytes']} bytes, {row['id']})" for row in self.attachments)
-        return f"{self.text}\n\n[Attached, content not included: {named}]".strip()
+        return f"{self.text}\n\n[Attached, content not included: {named}. {READ_BY}]".strip()
 
 
 def read_task(body: object, headers: Mapping[str, str | None]) -> Task:

@@ -21,7 +21,7 @@ from rulith.base.clock import Clock, stamp
 from rulith.base.errors import Refused
 from rulith.base.ids import mint
 from rulith.disk.home import Home
-from rulith.disk.materials import worker_materials
+from rulith.disk.materials import model_destination, prepare_store, worker_materials
 from rulith.disk.mcp_services import worker_services
 from rulith.disk.model_settings import agent_credentials, agent_env
 from rulith.disk.profiles import DEFAULTS, Profile, check_folder, check_paths, device_secrets, list_profiles, remove_profile, role_env, worker_secrets
@@ -323,6 +323,8 @@ class Workbench:
     async def _launch_worker(self, profile: Profile, on_event: Callable[[Event], None]) -> Child:
         check_folder(profile)
         secrets = worker_secrets(profile).load()
+        await asyncio.to_thread(prepare_store, profile, stamp(self.clock.wall_s()))
+        self.instances[profile.id].destination = model_destination(profile)
         env = {**self.worker_files(profile), "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work",
                **{name: secrets[name] for name in ("RULITH_CONNECTION", "RULITH_CONNECTION_KEY") if name in secrets}}
         return await self.spawn("worker", env=env, args=[], log_path=self.home.logs / f"worker-{profile.id}.log", on_event=on_event)
@@ -332,9 +334,9 @@ class Workbench:
 
         async def launch(on_event: Callable[[Event], None], serving: Mapping[str, str]) -> Child:
             profile = self.instances[profile_id].profile         # as it is now
+            check_folder(profile)
             prices = self.home.path / "prices.json"
             env = {**profile.agent_files, **({"RULITH_PRICES": str(prices)} if prices.exists() else {}), **agent_env(profile),
-            check_folder(profile)
                    **agent_credentials(profile), "RULITH_HOME": str(self.home.path), "RULITH_URL": self.link.url,
                    "RULITH_AGENT_LOCK": str(profile.agent_lock), "RULITH_CONVERSATION_OWNER": json.dumps(OWNER),
                    **self.materials_env(profile), **serving}
@@ -372,6 +374,12 @@ class Workbench:
             elif role.state in (Is.NEEDS_SETUP, Is.FAILED, Is.RESTARTING) and instance.worker_wanted and self.link.url:
                 role.start()
         instance.reload.ask(again)
+
+    def model_changed(self, instance: Instance) -> None:
+        """Its Agent takes another model up, and its Worker lets files go there, once each is free."""
+        instance.talker.reload()
+        if instance.destination and instance.destination != model_destination(instance.profile):
+            self.reload_worker(instance)
 
     # --- the council
 

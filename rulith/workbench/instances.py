@@ -63,6 +63,7 @@ class Instance:
     talker: Talker
     worker_wanted: bool = True
     board: dict[str, object] | None = None
+    destination: str = ""        # where its model was when its Worker started: files go nowhere else
     line_held: bool = False      # its Worker runs and another one still holds the Connection's line
     runs: list[Run] = field(default_factory=list)
     agent: Child | None = None

@@ -77,10 +77,9 @@ async def add(bench: Workbench, instance: Instance, given: Mapping[str, object])
 
     is_first, at = not (area_of(profile) / "store.json").exists(), stamp(bench.clock.wall_s())
     record = await asyncio.to_thread(keep)
-    if is_first and instance.worker.state in (Is.STARTING, Is.ONLINE):
-        instance.worker.restart()        # it learns of the store when it starts
-    if is_first:
-        instance.talker.reload()         # and so does the Agent
+    if is_first:                         # it could not be made before, and both learn of it when they start
+        bench.reload_worker(instance)
+        instance.talker.reload()
     bench.feed.put("changed", instance=instance.id, what="materials")
     return {"material": record.public()}
 

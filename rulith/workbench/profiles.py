@@ -188,7 +188,7 @@ class Profiles:
                 save_model(instance.profile, given)
             return update_profile(self.bench.home, instance.id, modelSource=source)
         self.bench.take(await asyncio.to_thread(keep))
-        instance.talker.reload()
+        self.bench.model_changed(instance)
         return {}
 
     async def _copy_model(self, request: Request, instance: Instance) -> dict:
@@ -201,7 +201,7 @@ class Profiles:
             return told, update_profile(self.bench.home, instance.id, modelSource=CUSTOM)
         told, profile = await asyncio.to_thread(keep)
         self.bench.take(profile)
-        instance.talker.reload()
+        self.bench.model_changed(instance)
         return told
 
     async def _default_model(self, request: Request) -> dict:
@@ -213,7 +213,7 @@ class Profiles:
             await asyncio.to_thread(save_default, path, given)
         for instance in self.bench.instances.values():
             if model_source(instance.profile) == DEFAULT:
-                instance.talker.reload()
+                self.bench.model_changed(instance)
         self.bench.changed()
         return {}
 

@@ -295,3 +295,20 @@ def test_a_waiver_is_of_one_lock_and_a_new_lock_waives_nothing(reg):
     assert again.locks == reg.law.locks
     reg.run("lock_tool", **lock, descriptor={"kind": "read"}, authority=PERSON)
     assert not reg.law.locks["conn_1", "demo.read@1"].waived
+
+
+FILES = {"connectionId": "conn_1", "source": "added-files", "access": "/m", "toolId": "rulith.materials.read@1", "digest": "c" * 64, "descriptor": {"kind": "read"}, "authority": GATEWAY}
+
+
+def test_added_files_are_seeded_once_whole_and_by_the_gateway_alone(reg):
+    assert code(reg.run, "seed_files", **{**FILES, "authority": PERSON}) == "not_authorized"
+    assert code(reg.run, "seed_files", **{**FILES, "source": "files"}) == "registry_name_taken"
+    assert reg.law.files == {} and ("conn_1", FILES["toolId"]) not in reg.law.locks
+    assert reg.run("seed_files", **FILES) == {"source": "added-files"}
+    source = reg.law.sources["added-files"]
+    assert (source.type, source.access, source.attests, source.connection_id) == ("file", "/m", (), "conn_1")
+    assert reg.law.locks["conn_1", FILES["toolId"]].digest == "c" * 64
+    row = reg.law.delivery("agt_1", "added-files")
+    assert (row["localRead"], row["offMachine"], row["by"]) == (True, True, "gateway")
+    reg.run("remove_source", name="added-files", authority=PERSON)
+    assert code(reg.run, "seed_files", **FILES) == "bad_command" and "added-files" not in reg.law.sources

@@ -108,7 +108,14 @@ def test_a_store_that_is_not_as_it_was_is_refused(store, spoil, code):
 @pytest.mark.parametrize("part, code", [("profile", "materials_store_profile_mismatch"), ("owner", "materials_store_owner_mismatch"), ("agent", "materials_store_agent_mismatch")])
 def test_a_store_of_another_is_refused(store, part, code):
     other = Belonging(**{**vars(MINE), part: "0" * 64})
+    add(store)
     assert code_of(Materials.open, store.root, other) == code_of(Materials.create, store.root, other, AT) == code
+
+
+def test_a_store_that_is_still_empty_becomes_whose_profile_it_is_now(store):
+    other = Belonging(**{**vars(MINE), "owner": "0" * 64})
+    assert code_of(Materials.open, store.root, other) == "materials_store_owner_mismatch"
+    assert Materials.create(store.root, other, AT).belongs == other == Materials.open(store.root, other).belongs
 
 
 def test_a_profile_that_is_linked_with_nobody_has_no_materials(tmp_path):

@@ -60,7 +60,8 @@ class Owner:
         area.mkdir(exist_ok=True)
         text = json.dumps(capability)
         await self.act("capability-install", text=text, digest=digest(capability), replaces="")
-        await self.act("tool-lock", connectionId=connection, toolId=READER.id, digest=READER.digest, replaces="")
+        if (connection, READER.id) not in self.world.gateway.authority.registry.locks:       # else its Worker came with it
+            await self.act("tool-lock", connectionId=connection, toolId=READER.id, digest=READER.digest, replaces="")
         await self.act("source-add", connectionId=connection, name=SOURCE, type="file", access=str(area), tier="attested", attests=[])
 
 

@@ -1,12 +1,14 @@
 """A model service on loopback that streams what the last message asks for; it can be held in the middle.
 
 `slow …` holds after its first words until `go` is set; `job NAME` opens a Case by a tool call and then
-speaks; `refuse …` is answered 401; anything else is answered in Markdown, with hostile text in it.
+speaks; `read …` reads each attached file by what the view offers and says what it held, or what it was refused;
+`refuse …` is answered 401; anything else is answered in Markdown, with hostile text in it.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -52,7 +54,7 @@ class TalkModel:
 
     def answer(self, handler: BaseHTTPRequestHandler, body: dict) -> None:
         words = [each["content"] for each in body["messages"] if each["role"] == "user"][-1]
-        asked = next((line for line in reversed(words.splitlines()) if line.startswith(("slow", "job", "refuse"))), "")
+        asked = next((line for line in reversed(words.splitlines()) if line.startswith(("slow", "job", "refuse", "read"))), "")
         is_result = body["messages"][-1]["role"] == "tool"
         if asked.startswith("refuse"):
             text = json.dumps({"error": {"message": "this key opens nothing"}}).encode()
@@ -66,9 +68,15 @@ class TalkModel:
         handler.send_header("connection", "close")
         handler.end_headers()
         if asked.startswith("job") and not is_result:
-            given = json.dumps({"caseType": "verified_calculation", "businessKey": {"job_id": asked.split()[1]}})
-            self._send(handler, {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": {"name": "OpenCase", "arguments": given}}]})
-            self._end(handler, "tool_calls")
+            self._call(handler, "OpenCase", {"caseType": "verified_calculation", "businessKey": {"job_id": asked.split()[1]}})
+            return
+        if asked.startswith("read"):
+            said = reading(body["messages"])
+            if isinstance(said, tuple):
+                self._call(handler, *said)
+            else:
+                self._send(handler, {"content": said})
+                self._end(handler, "stop")
             return
         for number, part in enumerate(["The Case is open."] if is_result else ["Thinking about it now, one moment. ", *ANSWER]):
             self._send(handler, {"content": part})
@@ -82,7 +90,33 @@ class TalkModel:
         handler.wfile.write(b"data: " + json.dumps(row).encode() + b"\n\n")
         handler.wfile.flush()
 
+    def _call(self, handler: BaseHTTPRequestHandler, tool: str, given: dict) -> None:
+        call = {"index": 0, "id": "call_1", "type": "function", "function": {"name": tool, "arguments": json.dumps(given)}}
+        self._send(handler, {"tool_calls": [call]})
+        self._end(handler, "tool_calls")
+
     def _end(self, handler: BaseHTTPRequestHandler, finish: str) -> None:
         self._send(handler, {}, finish)
         handler.wfile.write(b"data: [DONE]\n\n")
         handler.close_connection = True
+
+
+def reading(messages: list[dict]) -> tuple[str, dict] | str:
+    """The next call of a model that reads what is attached to the last message, or its words at the end."""
+    last = max(place for place, each in enumerate(messages) if each["role"] == "user")
+    ids = re.findall(r"mat_[0-9a-f]{32}", messages[last]["content"])
+    told = [json.loads(each["content"]) for each in messages[last:] if each["role"] == "tool"]
+    if not told:
+        return "OpenCase", {"caseType": "exploration"}
+    if told[-1].get("accepted") is not True:
+        return f"It was refused: {told[-1].get('errorCode')}. {told[-1].get('teaching')}"
+    view = next(each["view"] for each in reversed(told) if each.get("view", {}).get("actions"))
+    row = next((each for each in view["actions"] if each["action"] == "rulith.materials.read"), None)
+    if row is None or not row["sources"]:
+        return f"Nothing here reads a file: {row and row.get('needs')}"
+    read = [each["result"] for each in told if "data" in each["result"]]
+    if told[-1]["result"].get("artifacts"):
+        return "ReadArtifact", {"ref": told[-1]["result"]["artifacts"][0]["ref"]}
+    if len(read) < len(ids):
+        return "ApplyAction", {"action": row["action"], "args": {"material": ids[len(read)], "source": row["sources"][0]}}
+    return "It says: " + " and ".join(f"{each['data'][:80]} ({each['totalBytes']} bytes)" for each in read)

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from rulith.disk.materials import area_of
+from rulith.base.errors import Refused
+from rulith.disk.materials import Materials, area_of
 from rulith.workbench.supervision import Is
 from tests.workbench.test_page_http import play
 
@@ -30,17 +31,50 @@ def test_a_file_is_added_listed_and_attached_and_no_answer_holds_its_bytes(stage
     assert "minutes" not in json.dumps(added).replace("minutes.txt", "") and (again[0], again[1]["errorCode"]) == (409, "material_submission_mismatch")
 
 
-def test_the_worker_starts_anew_with_the_store_once_there_is_one(stage):
+STORE = {"RULITH_MATERIALS_ROOT", "RULITH_MATERIALS_PROFILE", "RULITH_MATERIALS_OWNER", "RULITH_MATERIALS_AGENT_FINGERPRINT"}
+
+
+def test_the_worker_has_its_store_before_the_first_file_comes(stage):
+    async def script(stage):
+        worker = await stage.spawn.wait_for("worker")
+        worker.child.tell({"type": "up"})
+        await stage.page.post(stage.at("materials"), FILE)
+        return worker.env, len(stage.spawn.of("worker"))
+    env, count = play(stage, script)
+    assert set(env) >= STORE and count == 1
+
+
+def test_a_worker_whose_store_could_not_be_made_starts_anew_with_the_first_file(stage, monkeypatch):
+    def full(*_):
+        raise Refused("disk_full", path="the store")
+
     async def script(stage):
         first = await stage.spawn.wait_for("worker")
         first.child.tell({"type": "up"})
+        refused = await stage.page.post(stage.at("materials"), FILE)
+        monkeypatch.undo()
         await stage.page.post(stage.at("materials"), FILE)
         second = await stage.spawn.wait_for("worker", 2)
-        await stage.page.post(stage.at("materials"), FILE)
-        return first.env, second.env, len(stage.spawn.of("worker"))
-    first, second, count = play(stage, script)
-    assert "RULITH_MATERIALS_ROOT" not in first and count == 2
-    assert {"RULITH_MATERIALS_ROOT", "RULITH_MATERIALS_PROFILE", "RULITH_MATERIALS_OWNER", "RULITH_MATERIALS_AGENT_FINGERPRINT"} <= set(second)
+        return first.env, refused, second.env
+    monkeypatch.setattr(Materials, "create", full)
+    first, (_, refused), second = play(stage, script)
+    assert not set(first) & STORE and refused["errorCode"] == "disk_full" and set(second) >= STORE
+
+
+def test_another_model_is_told_to_the_worker_that_lets_files_go_to_the_one_before(stage):
+    async def script(stage):
+        model = {"name": "m", "key": "", "clearKey": False}
+        first = await stage.spawn.wait_for("worker")
+        first.child.tell({"type": "up"})
+        await stage.page.post(stage.at("model"), {**model, "url": "http://127.0.0.1:8080/v1"})      # none before: no file was meant for one
+        stage.bench.reload_worker(next(iter(stage.bench.instances.values())))
+        second = await stage.spawn.wait_for("worker", 2)
+        second.child.tell({"type": "up"})
+        await stage.page.post(stage.at("model"), {**model, "url": "http://127.0.0.1:8081/v1"})
+        third = await stage.spawn.wait_for("worker", 3)
+        return [each.env["RULITH_MATERIALS_MODEL_DESTINATION"] for each in (first, second, third)]
+    found = play(stage, script)
+    assert found == ["", "http://127.0.0.1:8080/v1", "http://127.0.0.1:8081/v1"]
 
 
 @pytest.mark.parametrize("changes, code", [
