@@ -3,7 +3,7 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { caseTitle, keyText } from "../words.js";
-import { button, iconButton, quiet } from "./parts.js";
+import { button, iconButton, quiet, toConsole } from "./parts.js";
 import { refused } from "./states.js";
 import { openTurn, sessionOf, silence, talkOf } from "./talk.js";
 
@@ -30,13 +30,16 @@ const files = (instance, session, act, rows) => rows.length > 0 && h("ul", { cla
   row.error && row.file && button("Add again", () => act.addAgain(instance.id, session, row), { kind: "inline" }),
   iconButton("close", `Leave out ${row.name}`, () => act.dropFile(instance.id, session, row.key)))));
 
-const READER = "rulith.materials.read@1";
-
-/** What the model has of the files, while nothing is set up that could read one. */
-function unread(s, instance, rows) {
-  const tools = s.boards[instance.id]?.board?.connection?.tools;
-  return rows.length > 0 && tools && !tools.some((tool) => tool.id === READER && tool.locked)
-    && h("div", { class: "wide" }, quiet("The model is told their names and cannot read them yet: that takes a Capability with an Action on the Tool ", h("code", {}, READER), ", and that Tool is not locked."));
+/** Where the files go, or why the model cannot read them now and what to do. */
+function reading(s, instance, act, rows) {
+  const found = s.boards[instance.id]?.board?.connection?.files;
+  if (rows.length === 0 || !found) return null;
+  const say = (...parts) => h("div", { class: "wide" }, parts);
+  if (["stopped", "failed", "needs_setup"].includes(instance.worker.state)) {
+    return say(quiet("The Worker is stopped, so the model can read no file. A read waits until it runs."), button("Start the Worker", () => act.worker(instance.id, "start"), { mark: "play" }));
+  }
+  if (found.problem) return say(quiet("The model is told their names and cannot read them now. ", found.problem), toConsole("Open the Tools in the Console", "#tools"));
+  return say(quiet(`Kept on this computer. What the model asks to read goes to ${instance.model.url}, through the Worker.`));
 }
 
 /** The live Cases of this conversation, and whether the last one is not live any more. */
@@ -96,7 +99,7 @@ export function composer(s, instance, act) {
     ondragover: (event) => { if (event.dataTransfer.types.includes("Files")) event.preventDefault(); }, ondrop: (event) => given(event, event.dataTransfer, add) },
     refusal(session, instance, act, said),
     files(instance, session, act, rows),
-    unread(s, instance, rows),
+    reading(s, instance, act, rows),
     h("label", { class: "sr", for: "message" }, "Message to the Agent"),
     h("textarea", {
       id: "message", rows: Math.min(8, said.text.split("\n").length), disabled: off, value: said.text, maxlength: 20000, "aria-describedby": "composer-why",
