@@ -261,7 +261,7 @@ def test_what_happened_can_be_read_proved_and_verified(play, kit):
         assert row.hash in await page.inner_text(".ledger") and row.prev in await page.inner_text(".ledger")
 
         await page.at("sources")
-        await page.click("[aria-label='Show where the material of verified-calculation-local may go']")
+        await page.click("[aria-label='Where its material may go: verified-calculation-local']")
         await page.wait_for_selector("text=No Constitution is in force")
         assert "after a decision" in await page.inner_text("li.item [role=status]") and "may go" in await page.inner_text("li.item [role=status]")
 

@@ -25,15 +25,20 @@ async function call(route, body) {
   return fetch(`api/${route}`, { ...options, credentials: "same-origin", cache: "no-store" }).then((answer) => answer.json()).catch(() => SILENT);
 }
 
+/** Put `content` in the place of what `root` holds. The focus stays on what is there again, and else in the page. */
+function replace(root, content) {
+  const had = root.contains(document.activeElement) && document.activeElement;
+  root.replaceChildren(...[content].flat(Infinity).filter(Boolean));
+  const same = had && [...root.querySelectorAll(had.id ? `#${CSS.escape(had.id)}` : had.localName)].find((each) => had.id || each.textContent === had.textContent);
+  if (had && had !== root) (same ?? main).focus({ preventScroll: true });
+}
+
 function drawSections() {
   const waits = state.signedIn ? { decisions: state.decisions.filter((row) => row.state === "pending").length, unknown: state.needsPerson.length } : {};
-  const here = place().id;
+  const here = place().id, groups = [...new Set(SECTIONS.map((row) => row.group))];
   nav.hidden = !state.signedIn;
-  const left = nav.scrollLeft;
-  const groups = [...new Set(SECTIONS.map((row) => row.group))];
-  nav.replaceChildren(...groups.map((group) => h("div", { class: "group" }, h("p", { class: "quiet" }, group), SECTIONS.filter((row) => row.group === group).map((row) =>
+  replace(nav, groups.map((group) => h("div", { class: "group" }, h("p", { class: "quiet" }, group), SECTIONS.filter((row) => row.group === group).map((row) =>
     h("a", { href: `#${row.id}`, "aria-current": here === row.id ? "page" : null }, row.words, waits[row.id] ? h("span", { class: "count" }, ` ${waits[row.id]}`) : null)))));
-  nav.scrollLeft = left;
 }
 
 /** Without what only moves with time: a lease that is renewed changes nothing on the page. */
@@ -81,16 +86,14 @@ function draw(force = false, blank = []) {
   drawn = now;
   const typed = new Map([...main.querySelectorAll(KEPT)].filter((el) => !blank.includes(el.id)).map((el) => [el.id, [el.value, el.checked]]));
   const unfolded = new Map([...main.querySelectorAll("details[id]")].map((el) => [el.id, el.open]));
-  const focused = document.activeElement && document.activeElement.id;
-  main.replaceChildren(...[content()].flat(Infinity).filter(Boolean));
+  replace(main, content());
   for (const [id, [value, checked]] of typed) {
     const el = id && document.getElementById(id);
     if (el && el.type === "checkbox") el.checked = checked;
     else if (el && value) el.value = value;
   }
   for (const [id, open] of unfolded) { const el = document.getElementById(id); if (el) el.open = open; }
-  const same = focused && document.getElementById(focused);
-  if (same) same.focus({ preventScroll: true }); else if (!state.signedIn) { const first = main.querySelector("[autofocus]"); if (first) first.focus(); }
+  if (!state.signedIn && [document.body, main].includes(document.activeElement)) main.querySelector("[autofocus]")?.focus();
 }
 
 /** Change what the person has begun, and draw; fields named in `blank` lose what was typed; `again` reads it anew. */
@@ -186,12 +189,10 @@ async function load() {
 const refresh = () => load().finally(() => window.setTimeout(refresh, REFRESH_MS));
 
 window.addEventListener("hashchange", () => {
-  said.textContent = work.tell || "";                  // what was done on the place that was left
-  work.tell = "";
+  [said.textContent, work.tell] = [work.tell || "", ""];      // what was done on the place that was left
   state = { ...state, problem: null, flow: null };
   draw(true, [...main.querySelectorAll(KEPT)].map((el) => el.id));
   main.focus({ preventScroll: true });
-  nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   load();
 });
 afresh.addEventListener("click", openAgain);

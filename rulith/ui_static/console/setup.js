@@ -35,7 +35,7 @@ function source(row, admin, state, set, act) {
     h("div", { class: "buttons" },
       h("button", { type: "button", "aria-label": `Change ${row.name}`, onclick: () => { set({ source: row.name, sourceType: row.type }); of("bind").scrollIntoView(); of("access").focus(); } }, "Change"),
       h("button", { type: "button", "aria-label": `Remove ${row.name}`, onclick: () => { if (isMeant("Actions that need this Source can no longer run.", row.name)) act("source-remove", { name: row.name, replaces: row.digest }, `Removed ${row.name}.`); } }, "Remove"),
-      h("a", { class: "button plain", href: flow ? "#sources" : `#sources?${new URLSearchParams({ flow: row.name })}`, "aria-label": `${flow ? "Hide" : "Show"} where the material of ${row.name} may go` }, flow ? "Hide where its material may go" : "Where its material may go")),
+      h("a", { class: "button plain", href: flow ? "#sources" : `#sources?${new URLSearchParams({ flow: row.name })}`, "aria-label": `${flow ? "Hide where" : "Where"} its material may go: ${row.name}` }, flow ? "Hide where its material may go" : "Where its material may go")),
     delivery(row, admin, act));
 }
 
