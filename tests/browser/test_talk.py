@@ -5,6 +5,8 @@ Source  the page's rules (ui, "Behaviour"); the workbench surface, "Conversation
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from tests.browser.real_bench import WAIT_MS, Watched, expect
@@ -26,6 +28,11 @@ def write(page, text):
     field.press("Enter")
     expect(field).to_have_value("")
     return page.get_by_role("article", name=f"Message: {text}").last
+
+
+def add(page, name, data):
+    page.get_by_label("Add files").set_input_files({"name": name, "mimeType": "application/octet-stream" if b"\0" in data or b"\x89" in data else "text/plain", "buffer": data})
+    expect(page.get_by_text(f"{name}: Ready")).to_be_visible()
 
 
 def test_from_the_model_settings_to_an_answer_a_call_a_stop_and_a_reload(browser, bench, model):
@@ -63,13 +70,29 @@ def test_from_the_model_settings_to_an_answer_a_call_a_stop_and_a_reload(browser
         expect(page.get_by_role("article", name="Message: job calc-talk").locator(".step")).to_have_count(1)
         expect(page.get_by_label("Message to the Agent")).to_have_value("a draft")
 
-        page.get_by_label("Add files").set_input_files({"name": "order.txt", "mimeType": "text/plain", "buffer": b"one"})
-        expect(page.get_by_role("button", name="Leave out order.txt")).to_be_visible(timeout=WAIT_MS)
-        expect(page.get_by_text("order.txt: Ready")).to_be_visible(timeout=WAIT_MS)
-        expect(page.get_by_label("Message", exact=True)).to_contain_text("cannot read them yet", timeout=WAIT_MS)        # nobody locked the Tool that could
-        expect(write(page, "hello with a file")).to_contain_text("ends it.", timeout=60_000)
-        assert "order.txt (text/plain, 3 bytes" in model.requests[-1]["messages"][-1]["content"]
+        step = page.get_by_label("First steps").get_by_role("listitem").filter(has_text="Give it a file")
+        expect(step).to_contain_text("to do")
+        add(page, "order.txt", b"one")
+        expect(page.get_by_label("Message", exact=True)).to_contain_text(f"What the model asks to read goes to {model.url}")
+        read = write(page, "read what it says")
+        expect(read).to_contain_text("It says: one (3 bytes)", timeout=60_000)
+        assert any("order.txt (text/plain, 3 bytes" in str(each["content"]) for each in model.requests[-1]["messages"])
+        read.locator(".step summary").nth(1).click()
+        expect(read.locator(".step").nth(1)).to_contain_text(f"sha256:{hashlib.sha256(b'one').hexdigest()}")
         expect(page.get_by_role("button", name="Leave out order.txt")).to_have_count(0)
+        expect(step).to_contain_text("done")
+
+        page.get_by_role("button", name="New conversation").click()
+        page.get_by_role("link", name="Worker", exact=True).click()
+        page.get_by_role("button", name="Stop the Worker").click()
+        add(page, "more.txt", "zwölf".encode())
+        add(page, "mark.png", b"\x89PNG\r\n\x1a\n")
+        composer = page.get_by_label("Message", exact=True)
+        expect(composer).to_contain_text("The Worker is stopped. A file is read when it runs.")
+        both = write(page, "read both")
+        expect(both).to_contain_text("The Worker is stopped. The call waits for it.")
+        both.get_by_role("button", name="Start the Worker").click()
+        expect(both).to_contain_text("It says: zwölf (6 bytes) and iVBORw0KGgo= (8 bytes)", timeout=60_000)
 
         page.get_by_role("button", name="New conversation").click()
         expect(page.get_by_role("article", name="Message: hello")).to_have_count(0)

@@ -5,7 +5,7 @@ import { icon } from "../lib/icons.js";
 import { caseTitle, keyText } from "../words.js";
 import { button, iconButton, quiet, toConsole } from "./parts.js";
 import { refused } from "./states.js";
-import { openTurn, sessionOf, silence, talkOf } from "./talk.js";
+import { openTurn, sessionOf, silence, talkOf, workerOff } from "./talk.js";
 
 /** The message goes with Enter; Shift and Enter is a new line. A word that is still being composed is not sent. */
 function keyed(event, send) {
@@ -34,12 +34,11 @@ const files = (instance, session, act, rows) => rows.length > 0 && h("ul", { cla
 function reading(s, instance, act, rows) {
   const found = s.boards[instance.id]?.board?.connection?.files;
   if (rows.length === 0 || !found) return null;
-  const say = (...parts) => h("div", { class: "wide" }, parts);
-  if (["stopped", "failed", "needs_setup"].includes(instance.worker.state)) {
-    return say(quiet("The Worker is stopped, so the model can read no file. A read waits until it runs."), button("Start the Worker", () => act.worker(instance.id, "start"), { mark: "play" }));
-  }
-  if (found.problem) return say(quiet("The model is told their names and cannot read them now. ", found.problem), toConsole("Open the Tools in the Console", "#tools"));
-  return say(quiet(`Kept on this computer. What the model asks to read goes to ${instance.model.url}, through the Worker.`));
+  const off = workerOff(instance, act, "A file is read when it runs.");
+  if (off) return off;
+  return h("div", { class: "wide" }, found.problem
+    ? [quiet("The model is told their names and cannot read them now. ", found.problem), toConsole("Open the Tools in the Console", "#tools")]
+    : quiet(`Kept on this computer. What the model asks to read goes to ${instance.model.url}, through the Worker.`));
 }
 
 /** The live Cases of this conversation, and whether the last one is not live any more. */

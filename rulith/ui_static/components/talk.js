@@ -94,6 +94,10 @@ const closedCases = (turn, s, instance) => turn.closedCases?.length > 0 && h("ul
 const fileList = (files) => files?.length > 0 && h("ul", { class: "chips", "aria-label": "Files" },
   files.map((file, index) => h("li", { key: index }, icon("file"), `${file.name} · ${size(file.totalBytes)}`)));
 
+/** What waits for a Worker that does not run, and the button that starts it; null while it runs. */
+export const workerOff = (instance, act, words) => ["stopped", "failed", "needs_setup"].includes(instance.worker.state)
+  && h("p", { class: "note wide", role: "status" }, icon("waiting"), h("span", {}, `The Worker is stopped. ${words} `, button("Start the Worker", () => act.worker(instance.id, "start"), { kind: "inline" })));
+
 function turnArticle(number, turn, total, s, instance, act) {
   const place = { key: number, class: "turn", "data-number": number, "aria-posinset": number + 1, "aria-setsize": total };
   if (!turn) return h("article", { ...place, "data-blank": true, "aria-label": `Message ${number + 1}`, "aria-busy": "true" }, h("p", { class: "quiet" }, `Reading message ${number + 1} of ${total.toLocaleString("en")}.`));
@@ -107,6 +111,7 @@ function turnArticle(number, turn, total, s, instance, act) {
   parts(turn, s.now, act),
   (!over || turn.outcome !== "conversation") && h("p", { class: "turn-state", role: "status" }, mark(state, "small"),
     h("span", { class: "took" }, over ? "" : span(s.now - moment(turn.startedAt ?? turn.at)))),
+  !over && turn.parts?.at(-1)?.label?.startsWith("ApplyAction") && workerOff(instance, act, "The call waits for it."),
   turn.problem && h("p", { class: "note" }, icon(over && turn.outcome !== "conversation" ? "failed" : "note"), h("span", {}, turn.problem, " ",
     turn.outcome === "model-error" && button("Open the model settings", () => act.openModel(instance.id), { kind: "inline" }))),
   closedCases(turn, s, instance),
