@@ -30,6 +30,7 @@ from rulith.disk.runfile import read_live, remove_runfile
 from rulith.net.server import Server, serve
 from rulith.procs.archive import interpreter
 from rulith.procs.roles import RoleProcess
+from rulith.workbench.account_calls import gateway_origin
 from rulith.workbench.api import Api
 from rulith.workbench.bench import Workbench
 from rulith.workbench.gate import Gate
@@ -46,18 +47,21 @@ EXIT_REFUSED, EXIT_USAGE = 1, 2
 class Options:
     home: str | None = None
     port: int | None = None
-    gateway: str | None = None
+    gateway: str = ""
+    insecure: bool = False
     browser: bool = True
 
 
 def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
-    """The options of the command line over the environment's. Raises Refused: option_unknown, option_value, port_not_a_number."""
+    """The options of the command line over the environment's. Raises Refused: option_unknown, option_value, port_not_a_number, gateway_address, gateway_plain_http."""
     given: dict[str, object] = {}
     words = list(argv)
     while words:
         name, joined, value = words.pop(0).partition("=")
         if name == "--no-browser" and not joined:
             given["browser"] = False
+        elif name == "--insecure-http" and not joined:
+            given["insecure"] = True
         elif name in ("--home", "--port", "--gateway"):
             if not joined:
                 if not words or words[0].startswith("--"):
@@ -68,6 +72,8 @@ def read_options(argv: Sequence[str], environ: Mapping[str, str]) -> Options:
             raise Refused("option_unknown", verb="start", option=name[:60])
     if "port" not in given and environ.get("RULITH_MANAGER_PORT"):
         given["port"] = _port("RULITH_MANAGER_PORT", environ["RULITH_MANAGER_PORT"])
+    if "gateway" in given:
+        given["gateway"] = gateway_origin(str(given["gateway"]), insecure=bool(given.get("insecure")))
     return Options(**given)  # type: ignore[arg-type]
 
 
@@ -86,9 +92,6 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.write(refusal.teaching + "\n")
         return EXIT_USAGE
     try:
-        if options.gateway is not None:
-            raise Refused("not_built", what="`rulith start --gateway URL`",
-                          instead="Run `rulith start` without it: it runs a gateway of its own on this computer.")
         interpreter()                    # without one no role starts; better said here than on the page
         home = find_home(options.home, environ).prepare()
         with _only_workbench(home):
@@ -132,7 +135,7 @@ def _spawner(archive: Path | None):
 async def _run(home: Home, options: Options, gate: Gate, environ: Mapping[str, str]) -> int:
     ended = asyncio.Event()
     _on_signals(ended)
-    bench = Workbench(home, SystemClock(), _spawner(kept_archive(home)), environ=environ)
+    bench = Workbench(home, SystemClock(), _spawner(kept_archive(home)), environ=environ, gateway=options.gateway)
     server = await _listen(Api(bench, gate, Pages()), options.port)
     gate.listen_on(server.port)
     origin = f"http://{HOST}:{server.port}"

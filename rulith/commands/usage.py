@@ -12,7 +12,8 @@ and an Agent by its button. Plain `rulith` and `rulith setup` do the same.
 
   --home DIR      where everything is kept (RULITH_HOME, else ~/.rulith)
   --port N        workbench port on loopback (default 7780)
-  --gateway URL   a gateway elsewhere: not in this release
+  --gateway URL   sign in at a gateway elsewhere and use it instead of one of this home
+  --insecure-http allow that gateway over plain http beyond this machine
   --no-browser    print the address only
 """
 

@@ -15,6 +15,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rulith.base.clock import Clock, SystemClock, stamp
 from rulith.base.errors import Refused
@@ -49,6 +50,15 @@ class Profile:
     created_at: str
     model_source: str = ""           # default, custom, or "": whichever its settings say
     defaults_file: Path | None = None    # the home's model for every profile that has none of its own
+    origin: str = ""                 # the gateway elsewhere that its Agent is of; "" for the home's own
+    account_id: str = ""             # and the account there
+    pairing: Mapping[str, Any] | None = None     # an attaching that is under way
+    target: Mapping[str, Any] | None = None      # {origin, accountId, agentId} it was set up for
+
+    @property
+    def owner(self) -> dict[str, str]:
+        """Whose its conversations are, but for the Agent."""
+        return {"origin": self.origin or "home", "accountId": self.account_id, "agentId": ""}
 
     @property
     def is_attached(self) -> bool:
@@ -78,6 +88,7 @@ def _row_of(profile: Profile) -> dict[str, object]:
         "agentId": profile.agent_id, "agentName": profile.agent_name, "connectionId": profile.connection_id,
         "workspace": str(profile.workspace), "servePort": profile.serve_port, "createdAt": profile.created_at,
         **({"modelSource": profile.model_source} if profile.model_source else {}),
+        **({"pairing": dict(profile.pairing), "setupTarget": dict(profile.target or {})} if profile.pairing else {}),
     }
 
 
@@ -128,8 +139,14 @@ def _profile_of(home: Home, row: dict[str, object]) -> Profile:
         agent_name=text("agentName"), connection_id=text("connectionId"),
         workspace=Path(text("workspace")) if text("workspace") else directory / "workspace",
         serve_port=port if isinstance(port, int) and not isinstance(port, bool) else None,
-        created_at=text("createdAt"), model_source=text("modelSource"), defaults_file=home.workbench / DEFAULTS,
+        created_at=text("createdAt"), model_source=text("modelSource"), defaults_file=home.workbench / DEFAULTS, origin=text("origin"), account_id=text("accountId"),
+        pairing=_row_in(row, "pairing", "pairingId"), target=_row_in(row, "setupTarget", "agentId"),
     )
+
+
+def _row_in(row: dict[str, object], name: str, needs: str) -> Mapping[str, Any] | None:
+    found = row.get(name)
+    return found if isinstance(found, dict) and isinstance(found.get(needs), str) else None
 
 
 def list_profiles(home: Home) -> list[Profile]:
@@ -156,7 +173,7 @@ def find_profile(home: Home, name: str | None = None) -> Profile:
 
 def create_profile(home: Home, name: str, workspace: Path | None = None, *, agent_id: str = "", agent_name: str = "",
                    connection_id: str = "", mode: str = "local_agent", serve_port: int | None = None,
-                   clock: Clock | None = None) -> Profile:
+                   clock: Clock | None = None, pairing: Mapping[str, Any] | None = None, target: Mapping[str, Any] | None = None) -> Profile:
     """Make a profile with its folder and add it to the registry.
 
     Raises Refused: profile_name, profile_exists, profiles_unreadable, lock_held, write_failed.
@@ -168,7 +185,7 @@ def create_profile(home: Home, name: str, workspace: Path | None = None, *, agen
     directory = home.instances / profile_id
     profile = Profile(profile_id, name, mode, directory, agent_id, agent_name, connection_id,
                       workspace if workspace is not None else directory / "workspace",
-                      serve_port, stamp(clock.wall_s()), defaults_file=home.workbench / DEFAULTS)
+                      serve_port, stamp(clock.wall_s()), defaults_file=home.workbench / DEFAULTS, pairing=pairing, target=target)
     make_folder(home.workbench)
     with take_lock(home.workbench / "registry.lock", "registry", wait_s=REGISTRY_WAIT_S):
         registry = _read_registry(home)

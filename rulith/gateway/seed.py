@@ -53,9 +53,11 @@ def _named(vault: Vault, name: str, prefix: str) -> str:
 def _profile(home: Home, environ: Mapping[str, str]) -> Profile:
     """The profile genesis belongs to: the one an interrupted first run left, or a new one."""
     workspace = environ.get("RULITH_SEED_WORKSPACE")
-    known = next((each for each in list_profiles(home) if each.name == PROFILE_NAME), None)
-    profile = known or create_profile(home, PROFILE_NAME, Path(workspace).absolute() if workspace else None,
-                                      agent_name=PROFILE_NAME)
+    profiles = list_profiles(home)
+    known = next((each for each in profiles if each.name == PROFILE_NAME and not (each.origin or each.target)), None)
+    taken = {each.name.casefold() for each in profiles}            # Agents of another gateway may be here already
+    name = next(each for each in (PROFILE_NAME, *(f"{PROFILE_NAME} {number}" for number in range(2, len(taken) + 3))) if known or each.casefold() not in taken)
+    profile = known or create_profile(home, name, Path(workspace).absolute() if workspace else None, agent_name=PROFILE_NAME)
     if not profile.agent_id or not profile.connection_id:
         profile = update_profile(home, profile.id, agentId=profile.agent_id or mint("agent_", 24),
                                  agentName=PROFILE_NAME, connectionId=profile.connection_id or mint("conn_", 24))

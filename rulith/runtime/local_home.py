@@ -50,7 +50,7 @@ def agent_environment(profile: Profile, environ: Mapping[str, str], url: str) ->
         secrets = {name: value for name, value in secrets.items() if name not in _MODEL_KEYS}
     own_key = {name: environ[name] for name in ("ANTHROPIC_API_KEY",) if environ.get(name)}
     kept = {**profile.agent_files,
-            "RULITH_CONVERSATION_OWNER": json.dumps({"origin": "home", "accountId": "", "agentId": ""})}
+            "RULITH_CONVERSATION_OWNER": json.dumps(profile.owner)}
     if profile.serve_port is not None:
         kept["RULITH_SERVE_PORT"] = str(profile.serve_port)
     return {**kept, **agent_env(profile), **secrets, **own_key, **named, "RULITH_URL": url,

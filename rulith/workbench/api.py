@@ -22,6 +22,7 @@ from rulith.workbench import calculation, jobs, materials, talk_api
 from rulith.workbench.authoring import BODY as AUTHORING_BODY
 from rulith.workbench.authoring import STATUS as AUTHORING_STATUS
 from rulith.workbench.authoring import Authoring
+from rulith.workbench.account_api import PREFIX as ACCOUNT, STATUS as ACCOUNT_STATUS, AccountRoutes
 from rulith.workbench.bench import Workbench
 from rulith.workbench.console import PREFIX as CONSOLE
 from rulith.workbench.console import pass_through
@@ -40,7 +41,7 @@ from rulith.workbench.supervision import Is
 from rulith.workbench.tools_api import STATUS as TOOLS_STATUS
 from rulith.workbench.tools_api import ToolRoutes
 
-STATUS = {**TOOLS_STATUS, **PROFILES_STATUS, **SETTINGS_STATUS, **AUTHORING_STATUS, "token_unknown": 401, "request_too_large": 413, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
+STATUS = {**ACCOUNT_STATUS, **TOOLS_STATUS, **PROFILES_STATUS, **SETTINGS_STATUS, **AUTHORING_STATUS, "token_unknown": 401, "request_too_large": 413, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
           "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
           "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409,
           "agent_not_ready": 409, "agent_started": 409, "material_custodian_offline": 503, "material_submission_mismatch": 409,
@@ -74,6 +75,7 @@ class Api:
                                         "materials": lambda request, instance: materials.listed(bench, instance)}
         self.tools = tools = ToolRoutes(bench)
         self.profiles = Profiles(bench)
+        self.account = AccountRoutes(bench)
         self.authoring = Authoring(bench)
         self.settings = Settings(bench)
         self._gets |= {**tools.gets, **self.profiles.gets, **self.authoring.gets}
@@ -139,7 +141,7 @@ class Api:
         if method == "GET":
             return path in ("/api/state", "/events", SETTINGS, f"{SETTINGS}/log")
         return method == "POST" and (path == COUNCIL_ROLE or path.startswith(COUNCIL) or path.removeprefix(PROFILES) in self.profiles.home_posts
-                                     or path.removeprefix(SETTINGS) in self.settings.posts)
+                                     or path.removeprefix(SETTINGS) in self.settings.posts or path.removeprefix(ACCOUNT) in self.account.posts)
 
     # the body
 
@@ -163,12 +165,18 @@ class Api:
                 return found
         elif path == CONSOLE.rstrip("/") and method == "GET":
             return Response(308, [("location", CONSOLE), *NO_STORE])
+        elif path.startswith(CONSOLE) and self.bench.account.origin:
+            if path != CONSOLE or method != "GET":
+                raise Refused("console_elsewhere", origin=self.bench.account.origin)
+            return Response(302, [("location", self.bench.account.origin + CONSOLE), *NO_STORE])
         elif path.startswith(CONSOLE) and method in ("GET", "HEAD", "POST"):
             return await pass_through(request, self.bench.client, self.bench.link.url, self.gate.cookie_name)
         elif path.startswith(COUNCIL):
             return await self.bench.council.pass_through(request)
         elif path == COUNCIL_ROLE:
             return _ok(self._council_operation(request))
+        elif path.startswith(ACCOUNT):
+            return _ok(await self.account.answer(request))
         elif path.startswith(PROFILES):
             return _ok(await self.profiles.answer(request))
         elif path == SETTINGS or path.startswith(f"{SETTINGS}/"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -28,6 +28,7 @@ from rulith.disk.profiles import DEFAULTS, Profile, check_folder, check_paths, d
 from rulith.disk.runfile import read_live, write_runfile
 from rulith.net.client import HttpClient
 from rulith.procs.identity import process_stamp
+from rulith.workbench.account import Account
 from rulith.workbench.council import CouncilRole
 from rulith.workbench.feed import Feed
 from rulith.workbench.gateway_link import GatewayLink
@@ -36,7 +37,7 @@ from rulith.workbench.models import default_row
 from rulith.workbench.orphans import LOOK_S, Orphans
 from rulith.workbench.roles import Child, Event, Role
 from rulith.workbench.supervision import Is
-from rulith.workbench.talker import OWNER, Talker
+from rulith.workbench.talker import Talker
 
 WORKER_REFUSED = (2, 3)      # configuration, credential: a new try meets the same
 WORKER_CLOSE_S = 10.0
@@ -44,6 +45,10 @@ GATEWAY_CLOSE_S = 10.0
 RECORD_AGAIN_S = 30.0
 SETTINGS_EXIT = (2,)         # the gateway's own: wrong options
 HIDDEN = ("protocol", "sequence", "src", "instanceId", "t", "type")
+
+
+async def _nobody() -> list[str]:
+    return []
 
 
 class Spawn(Protocol):
@@ -56,13 +61,16 @@ class Spawn(Protocol):
 class Workbench:
     """Open it with `begin`, end it with `close`."""
 
-    def __init__(self, home: Home, clock: Clock, spawn: Spawn, *, environ: Mapping[str, str]) -> None:
+    def __init__(self, home: Home, clock: Clock, spawn: Spawn, *, environ: Mapping[str, str], gateway: str = "") -> None:
         self.home = home
         self.clock = clock
         self.feed = Feed(clock)
         self.client = HttpClient(clock, environ={})        # loopback only: no proxy has a say
         self.abroad = HttpClient(clock, environ=environ)   # the MCP Registry, on a person's press
-        self.link = GatewayLink(self.client, clock)
+        self.link = GatewayLink(self.abroad if gateway else self.client, clock)
+        self.account = Account(home, gateway, self.abroad, clock, on_change=self.changed, on_link=self._gateway_at, on_end=self._account_ended,
+                               on_agents=self._agents_left)
+        self.end_account_roles: Callable[[], Awaitable[list[str]]] = _nobody     # set by the API
         self.instances: dict[str, Instance] = {}
         self.setup_code: str | None = None
         self.started_at = stamp(clock.wall_s())
@@ -97,6 +105,10 @@ class Workbench:
         if self.orphans.rows:
             self.spawn_task(self._watch_orphans(), "orphans")
         self.council.begin()
+        self.spawn_task(self.account.run(), "account")
+        if self.account.origin:
+            self.link.lose("nobody is signed in there")
+            return
         live = read_live(self.home.gateway_json)
         if live is not None and isinstance(live.get("url"), str):
             self._gateway_found(live["url"])
@@ -170,13 +182,17 @@ class Workbench:
             self._gateway_found(live["url"])
 
     def _gateway_found(self, url: str) -> None:
-        """A gateway answers at `url`: read from it, and let every Worker know."""
-        moved = self.link.url not in ("", url)
+        """The home's gateway answers at `url`: read from it, and let every Worker know."""
         try:
             grant = device_secrets(self.home).load().get("token", "")
         except Refused as problem:
             self._silent(problem.happened)
             return
+        self._gateway_at(url, grant)
+
+    def _gateway_at(self, url: str, grant: str) -> None:
+        """Read from this gateway from now on."""
+        moved = self.link.url not in ("", url)
         self.link.point_at(url, grant)
         self._load_profiles()
         for instance in self.instances.values():
@@ -187,7 +203,22 @@ class Workbench:
             elif moved and instance.worker_wanted and instance.worker.state is Is.NEEDS_SETUP and not self.blocked(instance):
                 instance.worker.start()        # who refused it may have been another home's gateway, at the address that ours had
             else:
-                self._start_worker(instance)
+                self.start_worker(instance)
+
+    # --- a gateway elsewhere
+
+    async def _account_ended(self, words: str) -> None:
+        """The sign-in is over: nothing of its Agents goes on here."""
+        self.link.lose(words.rstrip("."))
+        self._silent(words)
+        await self.end_account_roles()
+
+    async def _agents_left(self) -> None:
+        """Agents left the account's list: their roles end."""
+        for instance in self.instances.values():
+            if instance.profile.origin and self.blocked(instance):
+                instance.talker.role.stop()
+                instance.worker.stop()
 
     def _gateway_state(self, state: dict) -> None:
         was_silent = self._silent_since is not None
@@ -203,7 +234,9 @@ class Workbench:
             self.changed()
 
     def _gateway_silent(self, problem: str) -> None:
-        if not self._owned and not self._closing:
+        if self.account.origin:
+            self.account.look()                        # it may be the sign-in that is refused
+        elif not self._owned and not self._closing:
             live = read_live(self.home.gateway_json)
             if live is None:
                 self._own_gateway()                    # the one we had found is gone: run our own
@@ -221,7 +254,9 @@ class Workbench:
     def gateway_row(self) -> dict[str, object]:
         """The gateway as the page reads it."""
         role = self.gateway.row() if self._owned else None
-        if self._silent_since is None:
+        if self.account.origin and not self.account.is_linked:
+            state, since = "signed_out", self.started_at
+        elif self._silent_since is None:
             state, since = "online", role["since"] if role else self.started_at
         elif role is None:
             state, since = "unreachable", self._silent_since
@@ -232,7 +267,7 @@ class Workbench:
             state = "restarting" if self.gateway.state is Is.RESTARTING else "unreachable"
             since = self._silent_since
         detail = (role or {}).get("detail") or (self._silence if state == "unreachable" else "")
-        return {"state": state, "since": since, "owned": self._owned, "url": self.link.url, "detail": detail,
+        return {"state": state, "since": since, "owned": self._owned, "elsewhere": bool(self.account.origin), "url": self.account.origin or self.link.url, "detail": detail,
                 "heardAt": self.link.heard_at, "failures": role["failures"] if role else 0,
                 "retryAt": role["retryAt"] if role else None, "pid": role["pid"] if role else None}
 
@@ -269,8 +304,11 @@ class Workbench:
     def check_may_start(self, instance: Instance, role: str) -> None:
         """Raises Refused: profile_unattached, profile_orphaned, agent_elsewhere, profile_path, and what its settings refuse."""
         profile = instance.profile
+        if profile.pairing:
+            raise Refused("profile_pairing", name=profile.name)
         if not profile.is_attached:
             raise Refused("profile_unattached", name=profile.name)
+        self.account.check_profile(profile)
         if left := self.orphans.of(profile.id):
             raise Refused("profile_orphaned", name=profile.name, role=left[0]["role"], pid=left[0]["pid"])
         if role == "agent" and profile.mode == "existing_client":
@@ -285,8 +323,9 @@ class Workbench:
             return refusal.teaching
         return ""
 
-    def _start_worker(self, instance: Instance) -> None:
-        if instance.worker_wanted and instance.worker.state is Is.STOPPED and not self.blocked(instance):
+    def start_worker(self, instance: Instance) -> None:
+        """Where it is wanted, stopped, and may."""
+        if self.link.url and instance.worker_wanted and instance.worker.state is Is.STOPPED and not self.blocked(instance):
             instance.worker.start()
 
     async def _watch_orphans(self) -> None:
@@ -297,8 +336,7 @@ class Workbench:
                 self.record_children()
                 self.changed()
                 for instance in self.instances.values():
-                    if self.link.url:
-                        self._start_worker(instance)
+                    self.start_worker(instance)
 
     async def forget(self, instance: Instance) -> None:
         """End its roles and take its profile off the list; its folder stays. Raises what the list refuses."""
@@ -338,7 +376,7 @@ class Workbench:
             prices = self.home.path / "prices.json"
             env = {**profile.agent_files, **({"RULITH_PRICES": str(prices)} if prices.exists() else {}), **agent_env(profile),
                    **agent_credentials(profile), "RULITH_HOME": str(self.home.path), "RULITH_URL": self.link.url,
-                   "RULITH_AGENT_LOCK": str(profile.agent_lock), "RULITH_CONVERSATION_OWNER": json.dumps(OWNER),
+                   "RULITH_AGENT_LOCK": str(profile.agent_lock), "RULITH_CONVERSATION_OWNER": json.dumps(profile.owner),
                    **self.materials_env(profile), **serving}
             return await self.spawn("agent", env=env, args=[], log_path=self.home.logs / f"agent-{profile.id}.log", on_event=on_event)
 
@@ -417,7 +455,7 @@ class Workbench:
         """Everything at a glance; `sequence` is the feed's row it is true at."""
         return {"serverId": self.feed.server_id, "sequence": self.feed.sequence, "version": VERSION, "home": str(self.home.path),
                 "startedAt": self.started_at, "gateway": self.gateway_row(), "console": {"setupCode": self.setup_code}, "council": self.council.row(),
-                "modelDefault": default_row(self.home.workbench / DEFAULTS), "profilesProblem": self.profiles_problem, "stepsAway": self.steps_away,
+                "modelDefault": default_row(self.home.workbench / DEFAULTS), "profilesProblem": self.profiles_problem, "stepsAway": self.steps_away, "account": self.account.row(),
                 "instances": [{**each.row(), "blocked": self.blocked(each), "orphaned": [{"role": row["role"], "pid": row["pid"]} for row in self.orphans.of(each.id)]} for each in self.instances.values()]}
 
     def record_children(self) -> None:

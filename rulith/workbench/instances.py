@@ -100,13 +100,14 @@ class Instance:
         return {"id": profile.id, "name": profile.name, "mode": profile.mode, "directory": str(profile.directory),
                 "attached": profile.is_attached, "revision": revision(profile, model),
                 "workspace": str(profile.workspace), "agentId": profile.agent_id, "agentName": profile.agent_name,
-                "connectionId": profile.connection_id, "createdAt": profile.created_at,
+                "connectionId": profile.connection_id, "createdAt": profile.created_at, "origin": profile.origin,
+                "pairing": {name: profile.pairing.get(name) for name in ("agentId", "agentName", "lastError")} if profile.pairing else None,
                 "worker": {**self.worker.row(), "lineHeld": self.line_held, "reloading": self.reload.is_due}, "agent": agent, "model": model}
 
 
 def revision(profile: Profile, model: Mapping[str, object]) -> str:
     """Of what a person may change of a profile: whoever saves says which one was shown."""
-    return digest({"row": [profile.name, profile.mode, profile.agent_id, profile.connection_id], "model": dict(model)})[-16:]
+    return digest({"row": [profile.name, profile.mode, profile.agent_id, profile.connection_id, bool(profile.pairing)], "model": dict(model)})[-16:]
 
 
 def board_of(state: dict, profile: Profile) -> dict[str, object]:

@@ -115,7 +115,8 @@ class Profiles:
             self._check_agent(instance, "token" if is_local else "Connection key", agent, profile.agent_id, profile.agent_name)
 
         def keep():
-            after = update_profile(self.bench.home, profile.id, agentId=agent["agentId"], agentName=agent["agentName"], connectionId=line["connectionId"])
+            after = update_profile(self.bench.home, profile.id, agentId=agent["agentId"], agentName=agent["agentName"], connectionId=line["connectionId"],
+                                   **self.bench.account.whose())
             worker_secrets(after).update({"RULITH_CONNECTION": line["connectionId"], "RULITH_CONNECTION_KEY": given["key"]})
             if is_local:
                 agent_secrets(after).update({"RULITH_TOKEN": given["token"]})

@@ -37,7 +37,6 @@ REFUSED = (2, 3, 4, 5, 15)       # settings, token, taken over, its conversation
 KEY_HEADER = "x-rulith-serve"
 ASK_S = 15.0
 SESSION_KEY_CHARS_MAX = 128
-OWNER = {"origin": "home", "accountId": "", "agentId": ""}
 _LIFE = ("spawn", "exit", "restart-wait", "restart-failed")
 Launch = Callable[[Callable[[Event], None], Mapping[str, str]], Awaitable[Child]]
 
@@ -56,7 +55,7 @@ class Talker:
         self._on_change = on_change
         self._url = self._key = ""
         self._turns: OrderedDict[str, Turn] = OrderedDict()
-        self._owner = {**OWNER, "agentId": profile.agent_id}
+        self._owner = {**profile.owner, "agentId": profile.agent_id}
         self._saved = SavedTalk(profile.directory / "conversations", self._owner)
         self._searching = asyncio.Lock()
         self.drafting = asyncio.Lock()           # drafts of one Agent are written in the order in which they came

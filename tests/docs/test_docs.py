@@ -362,7 +362,7 @@ def test_help_names_every_option_that_is_documented(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("words", "status"), [
     (("version", "--json"), 0),
     (("stop",), 0),
-    (("start", "--gateway", "http://127.0.0.1:1"), 1),
+    (("start", "--gateway", "http://gateway.example"), 2), (("start", "--gateway", "nothing"), 2),
     (("agent", "--serve"), 2),
     (("agent", "--driver", "board"), 2),
     (("worker",), 2),

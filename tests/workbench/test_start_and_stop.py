@@ -56,7 +56,7 @@ class Started:
         self.home = Path(home)
         self.process = subprocess.Popen(**command("start", "--home", str(home), "--no-browser", *words),
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.address = ""
+        self.address, self.first = "", self.process.stdout.readline().strip()
         for line in self.process.stdout:
             if found := re.search(r"http://127\.0\.0\.1:(\d+)/\?k=([0-9a-f]{32})$", line.strip()):
                 self.address, self.port = found[0], int(found[1])
@@ -115,6 +115,17 @@ def test_a_signal_ends_the_children_and_then_itself_with_0(home, number):
     assert not any(is_running(pid) for pid in pids)
     assert not list((home / "run").iterdir())
     assert not (home / "workbench" / "workbench.lock").exists()
+
+
+def test_what_is_printed_is_where_to_go(started, home):
+    key, rest = started.address.rpartition("k=")[2], started.process.stdout.readline()
+    assert started.first == "Rulith" and re.fullmatch(r"[0-9a-f]{32}", key) and rest.strip() == f"Home: {home}"
+    started.end()
+    again = Started(home)
+    try:
+        assert again.address.rpartition("k=")[2] != key
+    finally:
+        assert again.end()[0] == 0
 
 
 def test_a_second_copy_is_refused_naming_the_pid_and_what_to_do(started, home):
@@ -287,16 +298,18 @@ def test_where_every_usual_port_is_taken_any_free_one_serves(monkeypatch):
         asyncio.run(scene(one.getsockname()[1], two.getsockname()[1]))
 
 
-@pytest.mark.parametrize("words", [["--nonsense"], ["--port"], ["--port", "0"], ["--port", "70000"], ["--port", "x"], ["--home"], ["stray"]])
+@pytest.mark.parametrize("words", [["--nonsense"], ["--port"], ["--port", "0"], ["--port", "70000"], ["--port", "x"], ["--home"], ["stray"], ["--legacy"],
+                                   ["--config", "x"], ["--role", "agent"]])
 def test_a_wrong_option_is_named_before_any_file_is_touched(tmp_path, words):
     refused = rulith("start", *words, RULITH_HOME=str(tmp_path / "home"))
     assert refused.returncode == 2 and "--help" in refused.stderr or "65535" in refused.stderr
     assert not (tmp_path / "home").exists()
 
 
-def test_a_gateway_elsewhere_is_not_part_of_this_release_and_says_what_to_do(home):
-    refused = rulith("start", "--home", str(home), "--gateway", "https://gateway.example")
-    assert refused.returncode == 1 and "not part of this release" in refused.stderr
+@pytest.mark.parametrize(("address", "said"), [("http://gateway.example", "plain text"), ("gateway.example", "no address of a gateway")])
+def test_an_address_that_is_no_gateways_is_refused_before_any_file(home, address, said):
+    refused = rulith("start", "--home", str(home), "--gateway", address)
+    assert refused.returncode == 2 and said in refused.stderr
     assert not home.exists()
 
 
