@@ -101,9 +101,9 @@ export const act = {
     element.addEventListener("pointerdown", (event) => { if (event.target === element) close(); });
   },
 
-  /** After a dialog left the page some other way, give the focus back. */
+  /** After a dialog left the page some other way, give the focus back, or to the page where what opened it is gone. */
   restoreFocus() {
-    if (opener && !document.querySelector("dialog") && document.activeElement === document.body && opener.isConnected) opener.focus();
+    if (opener && !document.querySelector("dialog") && document.activeElement === document.body) (opener.checkVisibility() ? opener : document.getElementById("main"))?.focus();
     if (!document.querySelector("dialog")) opener = null;
   },
 

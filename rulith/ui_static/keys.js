@@ -39,6 +39,7 @@ function place(key, act) {
     return true;
   }
   if (key === "t" || key === "s") {
+    document.getElementById("main")?.focus();      // and the screen takes it over
     location.hash = key === "t" ? "#/council" : "#/settings";
     return true;
   }
