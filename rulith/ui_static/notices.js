@@ -7,11 +7,12 @@ const seen = new Set(), looked = new Set();           // what waited at some loo
 
 export const isOn = () => globalThis.Notification?.permission === "granted" && kept(WISH, false);
 
-/** Ask the browser, on a press. */
+/** Ask the browser, on a press; whether it is as wished. */
 export async function wish(on, act) {
   const may = on && await globalThis.Notification?.requestPermission();
   if (on && may !== "granted") act.tell("The browser does not allow notifications from this page");
   change(() => { for (const name of [WISH, COUNCIL]) keep(name, may === "granted"); });
+  return isOn() === on;
 }
 
 const waiting = (board) => [...board.decisions.filter((each) => each.state === "pending").map((each) => [each.id, "A decision waits for you"]),

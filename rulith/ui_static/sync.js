@@ -10,7 +10,7 @@ import { follow } from "./feed.js";
 import { change, instanceOf, state } from "./store.js";
 
 const ACTIVITY_MAX = 500;
-/** Rows of the feed that belong to a screen: type → who takes them; "hello" for a start from nothing. */
+/** Rows of the feed that belong to a screen: type → who takes them. */
 export const listeners = {};
 const flights = new Map();   // what → "once" while it is being read, "again" when it changed meanwhile
 
@@ -117,8 +117,7 @@ function boardMoved(id) {
 /** Everything again: another workbench answers now, or rows were missed. */
 async function startOver() {
   change((s) => { s.boards = {}; s.work = {}; s.cases = {}; s.proofs = {}; s.activity = {}; s.talks = {}; });
-  listeners.hello?.();
-  stale(({ board }) => board);
+  stale(() => true);
   await loadBench();
 }
 

@@ -31,7 +31,7 @@ from rulith.workbench.materials import members
 from rulith.workbench.supervision import Is
 
 PREFIX = "/api/settings"
-STATUS = {"log_unknown": 404, "verb_unanswered": 502, "gateway_elsewhere": 409}
+STATUS = {"log_unknown": 404, "verb_unanswered": 502, "gateway_elsewhere": 409, "budget_moved": 409}
 LIMITS = ("rounds", "tokens", "money", "per")
 PERIODS = ("day", "month", "run")
 WHOLE, AMOUNT = re.compile(r"[0-9]{1,15}", re.ASCII), re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?", re.ASCII)
@@ -51,6 +51,7 @@ class Settings:
         self.bench = bench
         self.path = bench.home.workbench / SETTINGS_FILE
         bench.steps_away = bool(self._shared()[0].get(STEPS_AWAY))
+        self._changing = asyncio.Lock()                   # what was shown holds until it is changed
         self._archive = kept_archive(bench.home)          # now: the running file may be replaced
         self.posts: dict[str, Callable[[Request], Awaitable[dict]]] = {
             "/doctor": self._doctor, "/backup": self._backup, "/gateway": self._gateway, "/budget": self._budget, "/steps": self._steps}
@@ -185,19 +186,36 @@ class Settings:
         return {"gateway": self.bench.gateway_row()}
 
     async def _budget(self, request: Request) -> dict:
-        """The limits of one profile, or of every one that has none of its own (`profile` null); all empty: no limit here."""
-        given = members(request, ("profile", *LIMITS, "maxRounds"))
-        changes = self._checked(given)
-        if given["profile"] is None:
-            await asyncio.to_thread(change_home_settings, self.path, changes)
-            told = list(self.bench.instances.values())
-        else:
+        """The limits of one profile, or of every one that has none of its own (`profile` null); all empty: no limit here.
+
+        Raises Refused: budget_field, budget_prices, budget_moved (they are not those `expected`), what the disk refuses.
+        """
+        given = members(request, ("profile", *LIMITS, "maxRounds"), ("expected",))
+        changes, profile = self._checked(given), None
+        told = list(self.bench.instances.values())
+        if given["profile"] is not None:
             told = [self.bench.instance(str(given["profile"]))]
-            await asyncio.to_thread(write_role_env, told[0].profile, "agent", changes)
+            profile = told[0].profile
+
+        def keep() -> None:
+            now = limits_of(read_home_settings(self.path) if profile is None else role_env(profile, "agent"))
+            if given.get("expected", now) != now:
+                raise Refused("budget_moved", words=_words(now), now=now)
+            if profile is None:
+                change_home_settings(self.path, changes)
+            else:
+                write_role_env(profile, "agent", changes)
+        async with self._changing:
+            await asyncio.to_thread(keep)
         for instance in told:
             instance.talker.reload()
-        self.bench.changed()
+        self._tell()
         return await asyncio.to_thread(self._state)
+
+    def _tell(self) -> None:
+        """Every tab reads them again."""
+        self.bench.feed.put("settings")
+        self.bench.changed()
 
     def _checked(self, given: dict) -> dict[str, str | None]:
         """What an Agent is to be given. Raises Refused: budget_field, budget_prices."""
@@ -225,7 +243,7 @@ class Settings:
             raise Refused("settings_operation", operation=str(away)[:40])
         await asyncio.to_thread(change_home_settings, self.path, {STEPS_AWAY: "yes" if away else None})
         self.bench.steps_away = away
-        self.bench.changed()
+        self._tell()
         return {"stepsAway": away}
 
 
@@ -234,6 +252,11 @@ def limits_of(env: dict[str, str]) -> dict[str, str]:
     pairs = (part.partition("=") for part in env.get(BUDGET, "").split(","))
     parts = {name.strip(): value.strip() for name, _, value in pairs}
     return {**{name: parts.get(name, "day" if name == "per" else "") for name in LIMITS}, "maxRounds": env.get(ROUNDS, "")}
+
+
+def _words(limits: dict[str, str]) -> str:
+    caps = [f"{limits[name]} {words}" for name, words in (("tokens", "tokens"), ("rounds", "calls"), ("money", "in money")) if limits[name]]
+    return f"{', '.join(caps) or 'no limit'} each {limits['per']}, {limits['maxRounds'] or 'the usual'} replies in a turn"
 
 
 def hidden(text: str, secrets: Iterator[str]) -> str:

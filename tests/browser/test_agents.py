@@ -156,9 +156,7 @@ def test_a_profile_is_carried_renamed_and_removed_by_keyboard_on_a_phone(browser
         page.get_by_text("Remove it from this computer").focus()
         page.keyboard.press("Enter")
         field = page.get_by_label("Type Carried to go on")
-        field.fill("Carried")
-        expect(page.get_by_role("button", name="Remove it", exact=True)).to_be_enabled()
-        field.press("Enter")
+        field.evaluate("(box) => { box.value = 'Carried'; box.dispatchEvent(new Event('input')); box.form.requestSubmit() }")       # sent before a draw
         expect(page.get_by_role("link", name="Make an Agent")).to_be_visible()
         expect(page.get_by_role("link", name=re.compile("^Carried"))).to_have_count(0)
         workbench = bench.home / "workbench"

@@ -36,6 +36,21 @@ def test_a_person_sets_limits_looks_at_the_home_and_copies_its_ledger(browser, b
         expect(every.get_by_role("alert")).to_have_count(0)
         assert "tokens=200000" in (bench.home / "workbench" / "settings.json").read_text()
         expect(page.get_by_label("Assistant", exact=True).get_by_label("Tokens")).to_have_attribute("placeholder", "200000")
+        other = page.context.new_page()                      # two tabs: what one saves, the other shows, and does not save over unseen
+        other.goto(f"{bench.origin}/#/settings/budgets")
+        there = other.get_by_label("Every Agent without limits of its own")
+        expect(there.get_by_label("Tokens")).to_have_value("200000")
+        there.get_by_label("Calls of the model").fill("40")
+        every.get_by_label("Tokens").fill("300000")
+        every.get_by_role("button", name="Save the limits").click()
+        expect(there.get_by_label("Tokens")).to_have_value("300000")
+        there.get_by_role("button", name="Save the limits").click()
+        expect(there.get_by_role("alert")).to_contain_text("300000 tokens each day")
+        expect(there.get_by_label("Calls of the model")).to_have_value("40")
+        there.get_by_role("button", name="Save the limits").click()
+        expect(every.get_by_label("Calls of the model")).to_have_value("40")
+        assert "rounds=40,tokens=300000" in (bench.home / "workbench" / "settings.json").read_text()
+        other.close()
         assert violations(page) == []
 
         part(page, "Check")
@@ -50,12 +65,17 @@ def test_a_person_sets_limits_looks_at_the_home_and_copies_its_ledger(browser, b
         assert violations(page) == []
 
         part(page, "Backup and files")
+        refusal = {"ok": False, "errorCode": "write_failed", "teaching": "It could not be written.", "happened": "It could not be written.", "next": "", "facts": {}}
+        page.route("**/api/settings/steps", lambda route: route.fulfill(status=400, json=refusal))
+        page.get_by_label("Show the first steps").click()
+        expect(page.get_by_role("alert")).to_contain_text("could not be written")
+        expect(page.get_by_label("Show the first steps")).to_be_checked()          # what was refused is not shown as done
         page.get_by_label("File name").fill("mine.db")
         page.get_by_role("button", name="Make a backup").click()
         expect(page.get_by_text(re.compile("sha256:[0-9a-f]{64}"))).to_be_visible()
         assert (bench.home / "backups" / "mine.db").stat().st_size > 0
         page.get_by_role("button", name="Make a backup").click()
-        expect(page.get_by_role("alert")).to_contain_text("something stands there already")
+        expect(page.get_by_role("alert").filter(has_text="something stands there already")).to_be_visible()
         assert violations(page) == []
 
         part(page, "Account and gateway")
@@ -64,7 +84,7 @@ def test_a_person_sets_limits_looks_at_the_home_and_copies_its_ledger(browser, b
         page.get_by_role("button", name="Restart it").click()
         bench.wait_for_another("gateway", pid)
         expect(page.get_by_label("Gateway", exact=True).get_by_text("online")).to_be_visible(timeout=60_000)
-    assert all("400" in each or "502" in each for each in watched.complaints) and len(watched.complaints) == 2      # the browser's own word on what was refused
+    assert all("400" in each or "502" in each for each in watched.complaints) and len(watched.complaints) == 3      # the browser's own word on what was refused
 
 
 def test_first_steps_tick_by_what_is_true_and_are_put_away_in_the_home(browser, bench):

@@ -3,6 +3,7 @@
 Source  the workbench surface, "settings"; the design, "budgets"
 """
 
+import asyncio
 import json
 import os
 
@@ -177,3 +178,30 @@ def test_no_other_route_is_there_and_none_opens_without_the_token(stage):
         closed = [await stage.page.ask("GET", "/api/settings"), await stage.page.ask("POST", "/api/settings/doctor", {})]
         return [each.status for each in unknown], [each.status for each in closed]
     assert play(stage, script) == ([404, 404, 404], [401, 401])
+
+
+def test_limits_that_were_changed_since_they_were_read_are_not_saved_over(stage):
+    """Two tabs: the second one is told what is stored now, and saves once it has seen that. Of one Agent as of all."""
+    async def script(stage):
+        shown, answers = await stage.page.get("/api/settings"), []
+        for profile, read in ((None, shown["budget"]), (stage.profile.id, shown["budgets"][stage.profile.id])):
+            first = {**LIMITS, "profile": profile, "expected": read}
+            answers += [await stage.page.post("/api/settings/budget", first), await stage.page.post("/api/settings/budget", {**first, "tokens": "7"}),
+                        await stage.page.post("/api/settings/budget", {**first, "tokens": "7", "expected": {"tokens": []}})]
+            now = answers[-2][1]["facts"]["now"]
+            answers.append(await stage.page.post("/api/settings/budget", {**first, "tokens": "7", "expected": now}))
+        both = await asyncio.gather(*(stage.page.post("/api/settings/budget", {**first, "tokens": each, "expected": {**now, "tokens": "7"}}) for each in ("8", "9")))
+        return answers, sorted(status for status, _ in both)
+    answers, both = play(stage, script)
+    assert [status for status, _ in answers] == [200, 409, 409, 200] * 2 and both == [200, 409]
+    assert answers[1][1]["errorCode"] == "budget_moved" and "200000 tokens" in answers[1][1]["teaching"]
+    assert answers[1][1]["facts"]["now"] == {name: LIMITS[name] for name in ("rounds", "tokens", "money", "per", "maxRounds")}
+
+
+def test_a_change_of_the_settings_is_told_to_every_tab(stage):
+    async def script(stage):
+        before = stage.bench.feed.sequence
+        await stage.page.post("/api/settings/budget", LIMITS)
+        await stage.page.post("/api/settings/steps", {"away": True})
+        return [row["type"] for row in stage.bench.feed.rows() if row["sequence"] > before]
+    assert play(stage, script).count("settings") == 2

@@ -51,17 +51,21 @@ export function field(key, name, words, { value = "", note = "", options = null,
     note && h("p", { class: "quiet", id: about }, note));
 }
 
-export const check = (key, words, checked, change_, props = {}) => h("label", { class: "check", key },
-  h("input", { type: "checkbox", checked, onchange: (event) => change_(event.target.checked), ...props }), words);
+/** `wish` may promise a result: where there is none, it was refused, and the tick goes back. */
+export const check = (key, words, checked, wish, props = {}) => h("label", { class: "check", key },
+  h("input", { type: "checkbox", checked, onchange: async ({ target }) => {
+    const on = target.checked, done = wish(on);
+    if (done instanceof Promise && !await done) target.checked = !on;
+  }, ...props }), words);
 
 export const problem = (key, act) => form(key).refusal && refused(form(key).refusal, act, "Not done");
 
 /** For what opens where a button was pressed: the focus goes into it. */
 export const takesFocus = (element) => queueMicrotask(() => element.querySelector("textarea, input, select, button")?.focus());
 
-/** A form that Enter or its button sends; `off` while nothing can be sent yet. Its button is never disabled: a disabled one drops the focus. */
-export const formOf = (key, act, words, send, body, { off = false, more = null, hook = null } = {}) => h("form", { key, class: "form", hook, onsubmit: (event) => { event.preventDefault(); if (!off) send(); } },
-  body, problem(key, act), h("div", { class: "row" }, h("button", { type: "submit", class: "primary", "aria-disabled": off || form(key).busy ? "true" : false }, words), more));
+/** A form that Enter or its button sends; `off()` while nothing can be sent yet: asked at the press, which may come before a draw. Its button is never disabled: a disabled one drops the focus. */
+export const formOf = (key, act, words, send, body, { off = () => false, more = null, hook = null } = {}) => h("form", { key, class: "form", hook, onsubmit: (event) => { event.preventDefault(); if (!off()) send(); } },
+  body, problem(key, act), h("div", { class: "row" }, h("button", { type: "submit", class: "primary", "aria-disabled": off() || form(key).busy ? "true" : false }, words), more));
 
 /** What of a row its form changed; a number stays one. */
 export const touched = (key, row) => Object.fromEntries(Object.entries(form(key)).filter(([name, value]) => name in row && String(value) !== String(row[name] ?? ""))
@@ -70,7 +74,7 @@ export const touched = (key, row) => Object.fromEntries(Object.entries(form(key)
 /** Ask for the name of what will be lost, before it is. */
 export function losing(key, act, words, name, what, job) {
   const named = () => form(key).name === name;
-  return h("section", { key }, h("h3", {}, words), h("p", {}, what), formOf(key, act, words, () => named() && job(), field(key, "name", `Type ${name} to go on`), { off: !named() }));
+  return h("section", { key }, h("h3", {}, words), h("p", {}, what), formOf(key, act, words, job, field(key, "name", `Type ${name} to go on`), { off: () => !named() }));
 }
 
 /** Fields [name, words, props] of a row, side by side. */

@@ -20,7 +20,6 @@ export const ask = (name, args = {}) => asked(name + JSON.stringify(args), async
   return value;
 }, { name, args });
 
-listeners.hello = () => stale(() => true);
 listeners.council = ({ events }) => {
   const threads = new Set(events.map((event) => event.thread_id)), house = events.some(({ kind }) => !/^(message|thread)\./.test(kind));
   stale(({ name, args }) => PRESENCE.includes(name)
@@ -49,6 +48,7 @@ export async function notify(wish, act) {
   const may = wish && await globalThis.Notification?.requestPermission();
   if (wish && may !== "granted") act.tell("The browser does not allow notifications from this page");
   change(() => keep("councilNotify", may === "granted"));
+  return notifies() === wish;
 }
 
 /** A notification for what began to wait while the person looks elsewhere; every tab names it alike, so it shows once. */

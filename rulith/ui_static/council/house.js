@@ -39,7 +39,7 @@ function members(room, act) {
   const others = all.filter((row) => !isPerson(row) && !row.rooms.includes(room.id));
   return e("section", e("h3", "Members"), e("ul.case-list", all.filter((row) => row.rooms.includes(room.id)).map((row) => agentRow(row, !isPerson(row)
     && button("Remove", () => quick(act, "leave_room", { agent_id: row.id, room_id: room.id }), { "aria-label": `Remove ${row.name} from the room` })))),
-  others.length > 0 && formOf(key, act, "Add to the room", () => does(key, "join_room", { agent_id: Number(form(key).agent), room_id: room.id }), field(key, "agent", "An agent of this project", { options: [["", "choose one"], ...others.map((row) => [row.id, row.name])] }), { off: !form(key).agent }),
+  others.length > 0 && formOf(key, act, "Add to the room", () => does(key, "join_room", { agent_id: Number(form(key).agent), room_id: room.id }), field(key, "agent", "An agent of this project", { options: [["", "choose one"], ...others.map((row) => [row.id, row.name])] }), { off: () => !form(key).agent }),
   e("p", link("Make an agent", "project", room.project_id, "agent")));
 }
 

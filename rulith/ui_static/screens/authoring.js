@@ -45,7 +45,7 @@ const letters = async (file) => ({ name: file.name, bytes: btoa(Array.from(new U
 
 const list = (s, act, { model, modelDestination, drafts }) => [model.ready && model.source !== "external" ? formOf("document", act, "Draft a Capability", () => begin("document", "authoring", modelDestination, () => letters(form("document").file)), [
   e("div.field", h("label", { for: "document-file" }, "Document (.txt or .md, at most 256 KiB)"), h("input", { type: "file", id: "document-file", accept: ".txt,.md", onchange: ({ target }) => put("document", { file: target.files[0], requestId: undefined }) })),
-  quiet(`The whole document goes to the model ${model.name} at ${modelDestination}, a few times over.`)], { off: !form("document").file }) : empty("No model can draft for this Agent.", model.reason),
+  quiet(`The whole document goes to the model ${model.name} at ${modelDestination}, a few times over.`)], { off: () => !form("document").file }) : empty("No model can draft for this Agent.", model.reason),
 e("section", e("h3", "Drafts"), problem("remove", act), drafts.length === 0 && quiet("None yet."), h("ul", { class: "case-list", "data-list": true }, drafts.map((row) => h("li", { key: row.id }, h("a", { class: "case-row", "data-row": true, href: to(row.id), "aria-current": s.route.at[1] === row.id ? "page" : false }, e("span.case-key", row.name), row.saved && quiet("saved"), state(row))))))];
 
 /** The document with the place of the citation that was pressed; places count code points. */

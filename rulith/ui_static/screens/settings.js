@@ -11,7 +11,7 @@ import { e, h } from "../lib/dom.js";
 import { ago, when } from "../lib/time.js";
 import { isOn, wish } from "../notices.js";
 import { change, keep } from "../store.js";
-import { loadBench } from "../sync.js";
+import { listeners, loadBench } from "../sync.js";
 import { talkState, workerState } from "../words.js";
 
 const THEMES = [["auto", "as the system"], ["light", "light"], ["dark", "dark"]];
@@ -24,6 +24,7 @@ document.head.append(Object.assign(document.createElement("link"), { rel: "style
 
 const path = (part) => `/api/settings${part}`;
 const old = () => stale(({ settings }) => settings);
+listeners.settings = old;
 const kept = () => asked("settings", () => get(path("")), { settings: true });
 const withSettings = (draw) => known(act, "settings", kept(), draw);
 const section = (title, ...body) => h("section", { key: title, "aria-label": title }, e("h3", title), body);
@@ -56,12 +57,17 @@ const models = (s) => {
 function budgets(s) {
   return withSettings((all) => {
     const one = (id, words, row) => {
-      const key = `budget/${id}`, of = (name) => form(key)[name] ?? row[name];
-      const body = () => ({ profile: id, ...Object.fromEntries(Object.keys(row).map((name) => [name, String(of(name)).trim()])) });
+      // `shown` is what stood there when the first of its fields was changed: what came since is not saved over unseen
+      const key = `budget/${id}`, change_ = (name) => ({ target }) => put(key, { shown: form(key).shown ?? row, [name]: target.value }), of = (name) => form(key)[name] ?? row[name];
+      const body = () => ({ profile: id, expected: form(key).shown ?? row, ...Object.fromEntries(Object.keys(row).map((name) => [name, String(of(name)).trim()])) });
       const follows = (name) => id && (name === "maxRounds" || CAPS.every((each) => of(each) === ""));       // one cap of its own, and no other is the home's
-      const whole = (name, label) => field(key, name, label, { value: row[name], inputmode: "decimal", placeholder: (follows(name) && all.budget[name]) || (name === "maxRounds" ? "12" : "no limit") });
-      return section(words, formOf(key, act, "Save the limits", async () => { if (await does(key, "/budget", body(), "Limits saved")) put(key, null); },
-        e("div.fields", whole("tokens", "Tokens"), whole("rounds", "Calls of the model"), whole("money", `Money${all.prices.currency ? ` (${all.prices.currency})` : ""}`), field(key, "per", "Counted anew", { options: PERIODS, value: row.per }), whole("maxRounds", "Replies in one turn"))));
+      const save = async () => {
+        if (await does(key, "/budget", body(), "Limits saved")) put(key, null);
+        else if (form(key).refusal?.code === "budget_moved") put(key, { shown: form(key).refusal.facts.now });
+      };
+      const whole = (name, label) => field(key, name, label, { oninput: change_(name), value: row[name], inputmode: "decimal", placeholder: (follows(name) && all.budget[name]) || (name === "maxRounds" ? "12" : "no limit") });
+      return section(words, formOf(key, act, "Save the limits", save,
+        e("div.fields", whole("tokens", "Tokens"), whole("rounds", "Calls of the model"), whole("money", `Money${all.prices.currency ? ` (${all.prices.currency})` : ""}`), field(key, "per", "Counted anew", { options: PERIODS, value: row.per, onchange: change_("per") }), whole("maxRounds", "Replies in one turn"))));
     };
     return [quiet("New limits count after the turn under way. A call is charged the most it can cost before it is sent, so a limit is reached early rather than passed. An Agent with a limit of its own keeps to that alone."), all.problem && e("p.box", all.problem),
       e("p", all.prices.problem ? `Money cannot be limited yet: ${all.prices.problem}.` : `Prices of ${all.prices.models} models are known. While money is limited, a model without a price is not asked.`),
@@ -71,7 +77,7 @@ function budgets(s) {
 
 const look = (s) => [section("Theme", h("label", { class: "field" }, "Colours", h("select", { value: s.ui.theme, onchange: ({ target }) => act.theme(target.value) }, THEMES.map(([value, words]) => h("option", { value, key: value }, words)))),
   check("still", "Move nothing, whatever the system says", s.ui.still, (still) => { change((now) => { now.ui.still = still; }); keep("still", still); })),
-section("Notifications", check("notify", "Tell me while I look elsewhere: decisions, effects that are not known, threads that need me", isOn(), null, { onchange: async ({ target }) => { await wish(target.checked, act); target.checked = isOn(); } }), quiet("Your browser shows them and may ask you first. Nothing is sent anywhere, and this page must be open. Kept in this browser."))];
+section("Notifications", check("notify", "Tell me while I look elsewhere: decisions, effects that are not known, threads that need me", isOn(), (on) => wish(on, act)), quiet("Your browser shows them and may ask you first. Nothing is sent anywhere, and this page must be open. Kept in this browser."))];
 
 function doctor() {
   const found = form("check").found, run = async (repair) => { const answer = await does("check", "/doctor", { repair }); if (answer) put("check", { found: answer, at: Date.now() }); };
@@ -96,7 +102,7 @@ const backup = (s) => withSettings((all) => {
   return [section("Copy the ledger", quiet("All that the Boards hold and why, as of now; the gateway goes on. It holds no credential in clear. A copy on another disk is the one that helps."), formOf(key, act, form(key).busy ? "Copying…" : "Make a backup", send, field(key, "name", "File name", { value: name, note: `In ${all.places.find((each) => each.name === "Backups").path}` })),
     done && h("div", { class: "box", role: "status" }, pairs([["File", done.file], ["Rows", done.rows], ["Digest", done.digest]]), quiet("Bring it back with the gateway stopped: ", h("code", {}, `rulith gateway restore ${done.file}`)))),
   section("What is kept where", pairs(all.places.map(({ name: what, path: where }) => [what, where])), quiet("Theme, widths, drafts of forms and notifications are kept in this browser; everything else lies in the home.")),
-  section("First steps", check("steps", "Show the first steps beside the work", !all.stepsAway, (on) => does("steps", "/steps", { away: !on })))];
+  section("First steps", check("steps", "Show the first steps beside the work", !all.stepsAway, (on) => does("steps", "/steps", { away: !on })), problem("steps", act))];
 });
 
 const PARTS = {

@@ -89,7 +89,7 @@ function edit(act, state, key, originalId, definition) {
     if (await does(key, "worker-tools/save", { id, definition: JSON.parse(form(key).raw ?? raw), revision: state.revision, ...(originalId && { originalId }) })) { put(key, null); go("tool", id); }
   };
   return formOf(key, act, "Save the Tool", save, [!originalId && field(key, "id", "Id", { class: "mono", note: "name@version; it stays" }), now && state.members.map(member),
-    form(key).wrong && h("p", { class: "problem", role: "alert" }, form(key).wrong), h("details", {}, e("summary", "As it is written"), field(key, "raw", "Definition", { value: raw, rows: 12, class: "mono" }))], { off: !now });
+    form(key).wrong && h("p", { class: "problem", role: "alert" }, form(key).wrong), h("details", {}, e("summary", "As it is written"), field(key, "raw", "Definition", { value: raw, rows: 12, class: "mono" }))], { off: () => !now });
 }
 
 /** The server's form for a service: look at it; what it offers is chosen on the next page. `first` may prepare something before. */
@@ -125,7 +125,7 @@ function choose(s, act, name) {
     !tool.unsupported && h("select", { "aria-label": tool.name, value: kinds[tool.name] ?? "", onchange: ({ target }) => put("look", { kinds: { ...form("look").kinds, [tool.name]: target.value } }) },
       ["", ...(tool.groundedWriteProblem ? KINDS.slice(0, 1) : KINDS)].map((kind) => h("option", { key: kind, value: kind }, kind || "leave out"))));
   return page(s, act, `Tools of ${name}`, quiet("Say read only where nothing changes. All that is chosen is kept, or nothing; nothing is locked by it."), truncated && quiet("It offers more than 200; these are the first."),
-    formOf("look", act, `Keep ${chosen.length} tools`, apply, e("ul.case-list", tools.map(offer)), { off: chosen.length === 0 }));
+    formOf("look", act, `Keep ${chosen.length} tools`, apply, e("ul.case-list", tools.map(offer)), { off: () => chosen.length === 0 }));
 }
 
 function registry(s, act, state) {
