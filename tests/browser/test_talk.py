@@ -13,6 +13,17 @@ from tests.browser.real_bench import WAIT_MS, Watched, expect
 from tests.workbench.talk_model import HOSTILE, TalkModel
 
 pytestmark = pytest.mark.timeout(240)
+PASSPHRASE = "correct horse battery"
+# What an owner does in the Console's own page: the lock of the reader is taken away.
+UNLOCK = """async (passphrase) => {
+  const ask = async (path, body, more = {}) => (await fetch(path, body === undefined ? { headers: more } : { method: 'POST', headers: { 'content-type': 'application/json', ...more }, body: JSON.stringify(body) })).json();
+  const { token } = await ask('/api/token', {});
+  const { console } = await ask('/api/state', undefined, { 'x-rulith-manager': token });
+  const owner = { 'x-rulith-console': (await ask('/console/api/setup', { code: console.setupCode, passphrase })).token };
+  const [{ id, tools }] = (await ask('/console/api/admin', undefined, owner)).admin.connections;
+  const { digest } = tools.find((tool) => tool.id === 'rulith.materials.read@1');
+  return (await ask('/console/api/tool-unlock', { connectionId: id, toolId: 'rulith.materials.read@1', digest }, owner)).ok;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +42,7 @@ def write(page, text):
 
 
 def add(page, name, data):
-    page.get_by_label("Add files").set_input_files({"name": name, "mimeType": "application/octet-stream" if b"\0" in data or b"\x89" in data else "text/plain", "buffer": data})
+    page.get_by_label("Add files").set_input_files({"name": name, "mimeType": "text/plain" if name.endswith(".txt") else "application/octet-stream", "buffer": data})
     expect(page.get_by_text(f"{name}: Ready")).to_be_visible()
 
 
@@ -86,13 +97,24 @@ def test_from_the_model_settings_to_an_answer_a_call_a_stop_and_a_reload(browser
         page.get_by_role("link", name="Worker", exact=True).click()
         page.get_by_role("button", name="Stop the Worker").click()
         add(page, "more.txt", "zwölf".encode())
-        add(page, "mark.png", b"\x89PNG\r\n\x1a\n")
+        add(page, "scan.bin", bytes(range(256)) * 32_768)                             # the largest there may be, and no text
+        page.get_by_label("Add files").set_input_files({"name": "huge.bin", "mimeType": "application/octet-stream", "buffer": bytes(8_388_609)})
+        expect(page.get_by_text("huge.bin: it is over 8 MiB")).to_be_visible()
+        expect(page.get_by_text("Add the file again or leave it out; the message waits.")).to_be_visible()
+        page.get_by_role("button", name="Leave out huge.bin").click()
         composer = page.get_by_label("Message", exact=True)
         expect(composer).to_contain_text("The Worker is stopped. A file is read when it runs.")
         both = write(page, "read both")
         expect(both).to_contain_text("The Worker is stopped. The call waits for it.")
         both.get_by_role("button", name="Start the Worker").click()
-        expect(both).to_contain_text("It says: zwölf (6 bytes) and iVBORw0KGgo= (8 bytes)", timeout=60_000)
+        expect(both).to_contain_text("It says: zwölf (6 bytes) and AAECAwQFBgcICQ", timeout=60_000)
+        expect(both).to_contain_text("(8388608 bytes)")
+
+        assert page.evaluate(UNLOCK, PASSPHRASE)
+        add(page, "late.txt", b"late")
+        expect(composer).to_contain_text("cannot read them now. The Tool rulith.materials.read@1 is not locked. An owner sees to it in the Console")
+        expect(composer.get_by_role("link", name="Open the Tools in the Console")).to_have_attribute("href", "/console/#tools")
+        expect(write(page, "read it all the same")).to_contain_text("Nothing here reads a file", timeout=60_000)
 
         page.get_by_role("button", name="New conversation").click()
         expect(page.get_by_role("article", name="Message: hello")).to_have_count(0)
