@@ -45,7 +45,7 @@ async function refusal(answer) {
 }
 
 /** Trade the page's cookie for a token. Raises Refusal when this page was not opened by the workbench. */
-export async function exchange() {
+async function exchange() {
   token = "";
   const answer = await send("POST", "/api/token", {});
   if (!answer.ok) throw await refusal(answer);
@@ -68,6 +68,15 @@ export const post = async (path, body, keepalive) => (await ask("POST", path, bo
 
 /** The feed from `after` on, as a byte stream; with `wait`, one that ends with the next rows or after so many seconds. */
 export const openFeed = async (after, signal, wait) => (await ask("GET", `/events?after=${after}${wait === undefined ? "" : `&wait=${wait}`}`, undefined, signal)).body;
+
+/** The token and the first look at the workbench. */
+export const open = async () => {
+  await exchange();
+  return get("/api/state");
+};
+/** Begun while the other modules are still on their way. */
+export const opening = open();
+opening.catch(() => {});     // told to whoever waits for it
 
 /** A path under one instance, its query encoded. */
 export function at(instance, path, query = {}) {

@@ -3,7 +3,7 @@
  * the place in the address needs is read once. Two reads of one thing never overlap.
  */
 
-import { Refusal, at, exchange, get } from "./api.js";
+import { Refusal, at, get, open, opening } from "./api.js";
 import { stale } from "./asks.js";
 import { caseInView } from "./components/board.js";
 import { follow } from "./feed.js";
@@ -152,10 +152,9 @@ function take(row) {
 }
 
 /** Open the page: token, workbench, the place's own data, then the feed. */
-export async function begin() {
+export async function begin(opened = opening) {
   try {
-    await exchange();
-    const bench = await get("/api/state");
+    const bench = await opened;
     change((s) => {
       s.bench = bench;
       s.phase = "ready";
@@ -163,7 +162,7 @@ export async function begin() {
     });
   } catch (error) {
     change((s) => { s.lock = error; s.phase = error.status === 401 ? "locked" : "opening"; s.benchError = error; });
-    if (error.status !== 401) setTimeout(begin, 1000);
+    if (error.status !== 401) setTimeout(() => begin(open()), 1000);
     return;
   }
   follow({

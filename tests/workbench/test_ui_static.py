@@ -7,13 +7,14 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 import rulith
+from rulith.workbench.pages import Pages
 
 ROOT = Path(rulith.__path__[0]) / "ui_static"
 OURS = [path for path in ROOT.rglob("*") if path.is_file() and "console" not in path.relative_to(ROOT).parts]
 SCRIPTS = [path for path in OURS if path.suffix == ".js"]
 VISIT_BYTES_MAX = 250_000        # uncompressed: what the first view loads, and with it any one screen
 FIRST_BYTES_MAX = 190_000
-TOTAL_BYTES_MAX = 360_000        # on the archive's account, which holds a third of it
+TOTAL_BYTES_MAX = 375_000        # on the archive's account, which holds a third of it
 LINES_MAX = 400
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 IMPORT = re.compile(r'^\s*(?:import|export)\b[^;]*?from\s+"([^"]+)"|\bimport\("([^"]+)"\)', re.MULTILINE)
@@ -153,6 +154,12 @@ LAZY = sorted({(path.parent / lazy).resolve() for path in SCRIPTS for _, lazy in
 def test_every_file_is_loaded_by_somebody():
     styles = {path for path in OURS if path.suffix == ".css"}
     assert set(OURS) == FIRST.union(styles, *(loads(path) for path in LAZY))
+
+
+def test_the_shell_names_every_script_of_the_first_view():
+    """So that none is asked for only after another has been read."""
+    named = [attrs["href"] for tag, attrs in Elements(Pages().shell().body.decode()).found if attrs.get("rel") == "modulepreload"]
+    assert sorted(named) == sorted(f"/ui/{path.relative_to(ROOT).as_posix()}" for path in FIRST if path.suffix == ".js")
 
 
 def test_the_first_view_is_in_its_budget():
