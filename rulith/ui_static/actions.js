@@ -10,7 +10,9 @@ import { short } from "./words.js";
 let opener = null;           // what had the focus before a dialog opened
 
 const sideWidth = (width) => Math.round(Math.min(SIDE_WIDTH.max, Math.max(SIDE_WIDTH.min, width)));
-const setUi = (changes) => change((s) => { Object.assign(s.ui, changes); });
+function setUi(changes) {
+  if (Object.keys(changes).some((name) => state.ui[name] !== changes[name])) change((s) => { Object.assign(s.ui, changes); });
+}
 
 function go(changes) {
   location.hash = write({ ...state.route, instance: instanceOf(state)?.id ?? "", ...changes });

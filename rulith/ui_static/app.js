@@ -19,6 +19,7 @@ import { begin, loadWork, need } from "./sync.js";
 import { waitingFor } from "./words.js";
 
 const SLOW_TICK_MS = 10_000;
+const FIRST_WAIT_MS = 200;
 let sheet = "";              // the sheet that was drawn last, and what had the focus before it
 let sheetOpener = null;
 let left = "";               // the place that was left last
@@ -71,6 +72,7 @@ function draw(s) {
   const before = document.activeElement;
   const home = before?.closest(".pane-scroll, #panel, #main");
   const instance = instanceOf(s);
+  need();
   const waiting = (instance ? waitingFor(s.boards[instance.id]?.board) : 0) + screens().reduce((sum, each) => sum + (each.waiting?.(s) ?? 0), 0);
   document.title = [waiting > 0 ? `(${waiting})` : "", instance ? `${instance.name} · Rulith` : "Rulith"].filter(Boolean).join(" ");
   if (s.ui.theme === "auto") document.documentElement.removeAttribute("data-theme");
@@ -83,20 +85,17 @@ function draw(s) {
   sheetFocus(s, before);
   act.restoreFocus();
   if (home) keepFocus(home);
-  need();
   settle();
   for (const each of screens()) each.drawn?.(s);
   look(s);
 }
 
-function follow() {
-  change((s) => {
-    const place = read(location.hash);
-    const opens = place.case !== "" && place.case !== s.route.case;
-    s.route = place;
-    if (opens && matchMedia("(max-width: 899px)").matches) s.ui.sheet = "side";
-    if (place.screen && s.ui.sheet === "side") s.ui.sheet = "";      // the side does not belong to a screen
-  });
+function follow(s) {
+  const place = read(location.hash);
+  const opens = place.case !== "" && place.case !== s.route.case;
+  s.route = place;
+  if (opens && matchMedia("(max-width: 899px)").matches) s.ui.sheet = "side";
+  if (place.screen && s.ui.sheet === "side") s.ui.sheet = "";      // the side does not belong to a screen
 }
 
 /** Files may have changed while the person was in another window. */
@@ -118,12 +117,14 @@ function tick() {
 if (location.search) history.replaceState(null, "", location.pathname + location.hash);
 watch(draw);
 listen(act);
-addEventListener("hashchange", ({ oldURL }) => { left = new URL(oldURL).hash; follow(); });
+addEventListener("hashchange", ({ oldURL }) => { left = new URL(oldURL).hash; change(follow); });
 addEventListener("focus", refresh);
 // A sheet exists on a narrow page only: a wider one shows both columns again.
 for (const [narrow, gone] of [["(max-width: 899px)", "side"], ["(max-width: 599px)", "rail"]]) {
   matchMedia(narrow).addEventListener("change", ({ matches }) => { if (!matches && state.ui.sheet === gone) act.sheet(""); });
 }
 setInterval(tick, 1000);
-follow();
+follow(state);
 begin();
+// The first answer is drawn at once; without one, what is waited for.
+setTimeout(() => { if (state.phase === "opening") change(() => {}); }, FIRST_WAIT_MS);

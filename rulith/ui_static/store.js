@@ -1,6 +1,6 @@
 /**
  * One store. Components are functions of what it holds; only change() moves it, and every change
- * is drawn once, at the next frame.
+ * is drawn before the next frame, or with it where something was drawn for that frame already.
  *
  * Lasting things of this browser (drafts, theme, widths) are kept by keep() in localStorage; what
  * the server knows is never kept there, and neither is the token.
@@ -35,23 +35,30 @@ export const state = {
 };
 
 const watchers = new Set();
+const soon = new MessageChannel();
 let due = false;
+let drawn = false;           // since the last frame
 
-/** Change the store in `move` and draw once before the next paint. */
+/** Change the store in `move`; it is drawn after what runs now, and once per frame at most. */
 export function change(move) {
   state.now = Date.now();
   move(state);
   if (due) return;
   due = true;
-  const draw = () => {
-    if (!due) return;
-    due = false;
-    for (const watcher of watchers) watcher(state);
-  };
-  requestAnimationFrame(draw);
+  if (!drawn) soon.port2.postMessage(0);
+  else requestAnimationFrame(draw);
   // A hidden page gets no frames, and its title must still tell the truth.
-  if (document.hidden) setTimeout(draw, 100);
+  if (drawn && document.hidden) setTimeout(draw, 100);
 }
+
+function draw() {
+  if (!due) return;
+  due = false;
+  drawn = true;
+  requestAnimationFrame(() => { drawn = false; });
+  for (const watcher of watchers) watcher(state);
+}
+soon.port1.onmessage = draw;
 
 export const watch = (watcher) => watchers.add(watcher);
 
