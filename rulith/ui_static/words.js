@@ -141,12 +141,12 @@ export function turnState(turn) {
 /** `rulith.verified_calculation.total` is `total` to a reader; the full name goes into the title. */
 export const short = (name) => String(name ?? "").split(".").pop();
 
-const NUMBER = new Intl.NumberFormat("en", { maximumFractionDigits: 12 });
+let numbers;      // made when a number is first shown: it takes longer than the first view
 
 /** One value of a fact, with its unit where the argument's name says it. */
 export function valueText(name, value) {
   if (typeof value !== "number") return String(value);
-  const text = NUMBER.format(value);
+  const text = (numbers ??= new Intl.NumberFormat("en", { maximumFractionDigits: 12 })).format(value);
   return name === "cents" || name.endsWith("_cents") ? `${text} cents` : text;
 }
 

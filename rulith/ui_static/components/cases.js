@@ -10,7 +10,6 @@ import { button, place } from "./parts.js";
 import { empty, loading, mark, partial, refused } from "./states.js";
 
 const SHOWN = 50;
-const PAGE = 200;
 let before = {};             // what was last shown, until what is asked for is here
 
 export function cases(s, instance, act) {
@@ -41,8 +40,8 @@ const wordsOf = (row) => [...Object.values(row.businessKey ?? {}), row.caseType,
 
 /** Where the page holds the newest alone: page by page from the gateway, which looks through all. */
 function paged(s, instance, text, limit) {
-  const page = (from) => asked(`cases ${instance.id} ${text} ${from}`, () => get(at(instance.id, "cases", { text, from, limit: PAGE })), { board: true });
-  const pages = Array.from({ length: Math.ceil(limit / PAGE) }, (_, index) => page(index * PAGE));
+  const page = (from) => asked(`cases ${instance.id} ${text} ${from}`, () => get(at(instance.id, "cases", { text, from, limit: SHOWN })), { board: true });
+  const pages = Array.from({ length: Math.ceil(limit / SHOWN) }, (_, index) => page(index * SHOWN));
   const told = pages.filter((each) => each.value);
   if (told.length > 0) before = { id: instance.id, rows: told.flatMap((each) => each.value.rows), found: told[0].value.found };
   return { ...(before.id === instance.id ? before : {}), error: pages.find((each) => each.error)?.error };

@@ -90,19 +90,26 @@ function matches(element, node) {
   return from !== undefined && from.tag === node.tag && from.key === node.props.key;
 }
 
+/** The elements from `at` on by their key. */
+function keys(at) {
+  const found = new Map();
+  for (; at; at = at.nextSibling) if (at.madeFrom?.key !== undefined) found.set(at.madeFrom.key, at);
+  return found;
+}
+
 function patchChildren(parent, nodes) {
   const namespace = parent.namespaceURI === SVG ? SVG : null;
-  const keyed = new Map();
-  for (const child of parent.childNodes) if (child.madeFrom?.key !== undefined) keyed.set(child.madeFrom.key, child);
+  let keyed = null;            // made once rows have moved
   let at = parent.firstChild;
   for (const node of nodes) {
     const key = typeof node === "string" ? undefined : node.props.key;
     let found = null;
-    if (key !== undefined) {
+    if (at && matches(at, node)) {
+      found = at;
+    } else if (key !== undefined) {
+      keyed ??= keys(at);
       const candidate = keyed.get(key);
       if (candidate && matches(candidate, node)) found = candidate;
-    } else if (at && at.madeFrom?.key === undefined && matches(at, node)) {
-      found = at;
     }
     if (found === null) {
       parent.insertBefore(make(node, namespace), at);

@@ -29,7 +29,9 @@ const PATHS = {
 };
 const FILLED = new Set(["online", "waiting"]);
 
+const made = {};             // the same description each time is one that a draw need not compare
+
 export function icon(name, extra = "") {
-  return h("svg", { class: `icon icon-${name} ${extra}`.trim(), viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", focusable: "false" },
+  return made[`${name} ${extra}`] ??= h("svg", { class: `icon icon-${name} ${extra}`.trim(), viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true", focusable: "false" },
     PATHS[name].map((d) => h("path", { d, class: FILLED.has(name) ? "solid" : false })));
 }

@@ -2,9 +2,16 @@
 
 import { h } from "./dom.js";
 
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
-const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+const READ_MAX = 5000;
+/** The first formatter of a page takes longer to make than the whole page to draw, so each is made when it is first used. */
+const formatter = (options) => {
+  let made;
+  return (at) => (made ??= new Intl.DateTimeFormat(undefined, options)).format(at);
+};
+const CLOCK = formatter({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const DAY = formatter({ day: "numeric", month: "short" });
+const FULL = formatter({ dateStyle: "medium", timeStyle: "medium" });
+const asRead = new Map();    // stamp → what of it does not depend on now
 
 /** Milliseconds since the epoch of an RFC 3339 stamp, or NaN. */
 export const moment = (stamp) => Date.parse(stamp ?? "");
@@ -31,14 +38,23 @@ export function span(ms) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-export function clock(stamp, now) {
-  const at = moment(stamp);
-  if (Number.isNaN(at)) return "";
-  const sameDay = new Date(at).toDateString() === new Date(now).toDateString();
-  return sameDay ? CLOCK.format(at) : `${DAY.format(at)} ${CLOCK.format(at)}`;
+function read(stamp) {
+  let found = asRead.get(stamp);
+  if (!found) {
+    const at = moment(stamp);
+    found = Number.isNaN(at) ? { clock: "", full: "" } : { date: new Date(at).toDateString(), day: `${DAY(at)} `, clock: CLOCK(at), full: `${FULL(at)} (${stamp})` };
+    if (asRead.size >= READ_MAX) asRead.clear();
+    asRead.set(stamp, found);
+  }
+  return found;
 }
 
-export const full = (stamp) => (Number.isNaN(moment(stamp)) ? "" : `${FULL.format(moment(stamp))} (${stamp})`);
+export function clock(stamp, now) {
+  const { date, day, clock } = read(stamp);
+  return clock && date !== new Date(now).toDateString() ? day + clock : clock;
+}
+
+export const full = (stamp) => read(stamp).full;
 
 /** `<time>` with clock and distance. */
 export function when(stamp, now) {
