@@ -14,6 +14,8 @@ import signal
 import pytest
 
 from rulith.base.clock import SystemClock, stamp
+from rulith.disk.model_settings import write_default
+from rulith.disk.profiles import DEFAULTS
 from tests.browser.axe import violations
 from tests.browser.real_bench import Watched, expect
 from tests.workbench.long_talk import HOSTILE_WORDS, write_talk
@@ -163,6 +165,7 @@ def test_a_message_is_kept_given_files_cut_short_and_seen_in_two_tabs(browser, b
 
 def test_every_word_of_a_call_has_its_card_and_a_closed_case_its_line(browser, bench, instance):
     now = stamp(SystemClock().wall_s())
+    write_default(bench.home / "workbench" / DEFAULTS, {"url": "http://127.0.0.1:9/v1", "name": "nobody"})        # so that there is a composer
     parts = [{"n": n, "kind": "step", "step": n, "label": "ApplyAction pay" if n == 7 else "QueryBoard", "state": state, "startedAt": now, "endedAt": None,
               "input": "{}", "output": "", **more} for n, (state, more, _) in enumerate(STATES, 1)]
     turn = {"id": "t", "sessionKey": "cards", "text": "all of them", "at": "2026-10-03T08:00:00.000Z", "state": "running", "startedAt": now, "endedAt": None,
@@ -178,6 +181,13 @@ def test_every_word_of_a_call_has_its_card_and_a_closed_case_its_line(browser, b
         page.clock.fast_forward(70_000)
         expect(clock).not_to_have_text(was)                                          # a held call's clock goes on
         expect(shown.locator(".closed li .mark")).to_have_text(["closed · completed", "closed · withdrawn"])
+        page.get_by_label("Add files").set_input_files({"name": "note.txt", "mimeType": "text/plain", "buffer": b"one"})
+        about = page.get_by_label("Case of this message")                            # its Case is no live one: files say which they are for
+        expect(about).to_have_attribute("aria-invalid", "true")
+        expect(about.locator("option")).to_have_text(["Choose a Case", "A new Case"])
+        about.select_option("A new Case")
+        expect(about).to_have_attribute("aria-invalid", "false")
+        page.get_by_role("button", name="Leave out note.txt").click()
         shown.get_by_role("button", name="Decide").click()
         expect(page.get_by_role("link", name="Now", exact=False).first).to_have_attribute("aria-current", "page")
         assert violations(page) == []
