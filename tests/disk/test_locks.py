@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
 from rulith.disk.locks import KernelLock, holder_of, take_lock
 from rulith.procs import identity
@@ -69,6 +70,19 @@ def test_a_ticket_of_an_ended_process_is_taken_over(path: Path, ended_pid: int) 
 def test_a_used_again_pid_does_not_keep_the_lock(path: Path, change: dict) -> None:
     take_lock(path, "old")
     rewrite(path, pid=1, session="other", **{"startTicks": identity.start_ticks(1), **change})
+    take_lock(path, "new").release()
+
+
+def test_where_boots_have_no_id_a_counter_that_went_back_is_another_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wall clock that was set is no proof either way."""
+    monkeypatch.setattr(identity, "boot_id", lambda: "")
+    take_lock(path, "old")
+    now_s = SystemClock().monotonic_s()
+    for uptime in (now_s - 5, now_s + 30):
+        for started_at in ("1999-01-01T00:00:00.000Z", "2999-01-01T00:00:00.000Z"):
+            rewrite(path, pid=1, session="other", startTicks=None, bootId=None, uptime=uptime, startedAt=started_at)
+            assert refusal_of(path).code == "lock_held"
+    rewrite(path, uptime=now_s + 3600)
     take_lock(path, "new").release()
 
 

@@ -16,6 +16,8 @@ from rulith.disk.example import FIRST_ORDER
 from rulith.disk.model_settings import own_model
 from rulith.disk.profiles import agent_secrets, create_profile, worker_secrets
 from rulith.local.roles import agent_settings, worker_settings
+from rulith.net.messages import Response
+from rulith.net.server import serve
 
 from tests.workbench.scripted_bench import AGENT, CONNECTION
 from tests.workbench.test_page_http import play
@@ -105,6 +107,23 @@ def test_a_profile_whose_folder_is_gone_can_be_stopped_and_taken_off_the_list(st
     play(stage, script)
 
 
+@pytest.mark.parametrize("harm", [lambda vault: vault.write_text("{"), lambda vault: vault.chmod(0o644)])
+def test_a_vault_that_cannot_be_used_is_named_and_its_role_waits(stage, harm):
+    vault = worker_secrets(stage.profile).path
+    before = vault.read_bytes()
+    harm(vault)
+
+    async def script(stage):
+        await opened(stage)
+        await stage.until(lambda: stage.instance.worker.state.value == "failed")
+        assert str(vault) in stage.instance.worker.detail and "rlt_key" not in stage.instance.worker.detail and not stage.spawn.of("worker")
+        vault.write_bytes(before)
+        vault.chmod(0o600)
+        assert (await stage.page.post(stage.at("worker"), {"operation": "start"}))[0] == 200
+        await stage.spawn.wait_for("worker")
+    play(stage, script, up=False)
+
+
 def test_one_profiles_damaged_settings_leave_the_homes_settings_open(stage):
     """A past bug: the page of settings was refused for every Agent."""
     stage.profile.settings_path.write_text("{")
@@ -179,6 +198,59 @@ def test_a_model_whose_saving_is_cut_short_never_pairs_a_key_with_another_servic
         assert kept.get("url") is None or (kept["url"], kept["key"]) == (MODEL["url"], MODEL["key"])
         assert (await stage.page.post(stage.at("model"), other))[0] == 200
         assert own_model(stage.instance.profile)["key"] == "sk-secret-two"
+    play(stage, script)
+
+
+# the Agent for conversations
+
+async def talking(stage, url="http://127.0.0.1:9"):
+    """It was started and says that it serves at `url`."""
+    assert (await stage.page.post(stage.at("model"), {**MODEL, "url": "http://127.0.0.1:9/v1"}))[0] == 200
+    assert (await stage.page.post(stage.at("agent"), {"operation": "start"}))[0] == 200
+    agent = await stage.spawn.wait_for("agent")
+    agent.child.tell({"type": "serving", "url": url})
+    return agent
+
+
+def test_an_agent_that_does_not_answer_is_said_to_be_one_and_is_not_asked_twice(stage):
+    async def script(stage):
+        asked = []
+
+        async def cut(request):
+            asked.append(request.path)
+            return Response(200, [], b"no object")
+        server = await serve(cut)
+        try:
+            await talking(stage, f"http://127.0.0.1:{server.port}")
+            task = {"requestId": "request-0000000001", "text": "hello"}
+            assert await refused(stage, stage.at("task"), task) == (409, "agent_not_ready") and asked == ["/task"]
+        finally:
+            await server.close(0)
+        assert await refused(stage, stage.at("task"), task) == (409, "agent_not_ready")
+    play(stage, script)
+
+
+def test_each_process_of_an_agent_has_a_key_and_a_port_of_its_own(stage):
+    async def script(stage):
+        first = await talking(stage)
+        first.child.exit(1)
+        second = await stage.spawn.wait_for("agent", 2)
+        for name in ("RULITH_SERVE_KEY", "RULITH_SERVE_PORT"):
+            assert first.env[name] != second.env[name]
+        state = json.dumps(await stage.page.get("/api/state")) + json.dumps(stage.bench.feed.rows())
+        assert len(second.env["RULITH_SERVE_KEY"]) == 32 and second.env["RULITH_SERVE_KEY"] not in state
+    play(stage, script)
+
+
+@pytest.mark.parametrize("code", [2, 3, 4, 5, 15])
+def test_an_end_that_a_new_try_cannot_mend_waits_for_the_person(stage, code):
+    async def script(stage):
+        agent = await talking(stage)
+        agent.child.exit(code, "why it ended")
+        await stage.until(lambda: stage.instance.talker.role.state.value == "needs_setup")
+        assert stage.instance.talker.row()["detail"] == "why it ended" and len(stage.spawn.of("agent")) == 1
+        assert (await stage.page.post(stage.at("agent"), {"operation": "start"}))[0] == 200
+        await stage.spawn.wait_for("agent", 2)
     play(stage, script)
 
 

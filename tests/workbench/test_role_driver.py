@@ -105,6 +105,24 @@ def test_stop_during_the_pause_drops_the_next_start():
     play(script)
 
 
+def test_a_stop_while_its_process_is_being_made_ends_it():
+    async def script(scene):
+        made = asyncio.Event()
+        launch = scene.role._launch
+
+        async def slow(on_event):
+            await made.wait()
+            return await launch(on_event)
+        scene.role._launch = slow
+        scene.role.start()
+        scene.role.stop()
+        assert scene.role.state is Is.STOPPING and scene.children == []
+        made.set()
+        await scene.turn(lambda: scene.role.state is Is.STOPPED)
+        assert scene.children[0].asked_to_stop and len(scene.children) == 1
+    play(script)
+
+
 def test_a_minute_of_steady_work_makes_the_next_crash_the_first():
     async def script(scene):
         scene.role.start()
