@@ -10,13 +10,14 @@ Source  the workbench surface, "Manager HTTP", "Attaching a profile", "Model set
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 
-from rulith.base.canonical import sha256_hex
+from rulith.base.canonical import digest, sha256_hex
 from rulith.base.errors import Refused
 from rulith.disk.model_settings import DEFAULT, model_source, own_model, read_default
 from rulith.disk.portable_profile import export_profile, import_profile
-from rulith.disk.profiles import DEFAULTS, MODES, agent_secrets, check_folder, check_name, create_profile, update_profile, worker_secrets, write_role_env
+from rulith.disk.profiles import DEFAULTS, MODES, Profile, agent_secrets, check_folder, check_name, create_profile, update_profile, worker_secrets, write_role_env
 from rulith.net.messages import Request
 from rulith.workbench.bench import Workbench
 from rulith.workbench.instances import Instance
@@ -30,6 +31,7 @@ PREFIX = "/api/profiles/"
 STATUS = {"profile_moved": 409, "profile_orphaned": 409, "profile_busy": 409, "profile_unattached": 409, "agent_elsewhere": 409,
           "credential_elsewhere": 409, "profile_agent_taken": 409, "profile_folder": 409, "default_moved": 409}
 TOKEN, KEY = "rlt_agt_", "rlt_key_"
+REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{16,100}", re.ASCII)
 
 
 class Profiles:
@@ -39,6 +41,7 @@ class Profiles:
         self.bench = bench
         self.gets: dict[str, Route] = {"profile/export": self._export}
         self._changing = asyncio.Lock()              # what was shown holds until it is changed
+        self._made: dict[str, tuple[str, dict]] = {}     # by request: the instance it made, and what was told beside it
         changes: dict[str, Route] = {"model": self._model, "model/copy": self._copy_model, "profile/attach": self._attach, "profile/key": self._key,
                                      "profile/rename": self._rename, "profile/forget": self._forget}
         self.posts: dict[str, Route] = {**{path: self._alone(route) for path, route in changes.items()}, "model/test": self._test_own}
@@ -59,8 +62,22 @@ class Profiles:
 
     # --- made and removed
 
+    async def _once(self, given: dict, make: Callable[[], tuple[Profile, dict]]) -> dict:
+        """A profile that is made; the same request again, whose answer may have been lost, makes none. Raises Refused profile_request."""
+        request_id = given.get("requestId")
+        if request_id is not None and not (isinstance(request_id, str) and REQUEST_ID.fullmatch(request_id)):
+            raise Refused("profile_request")
+        async with self._changing:
+            made, told = self._made.get(digest(given), ("", {}))
+            if request_id is None or made not in self.bench.instances:
+                profile, told = await asyncio.to_thread(make)
+                made = self.bench.take(profile).id
+                if request_id is not None:
+                    self._made = {key: row for key, row in self._made.items() if row[0] in self.bench.instances} | {digest(given): (made, told)}
+        return {"instance": self.bench.instance(made).row(), **told}
+
     async def _create(self, request: Request) -> dict:
-        given = members(request, ("name", "mode"))
+        given = members(request, ("name", "mode"), ("requestId",))
         if given["mode"] not in MODES:
             raise Refused("profile_mode", mode=str(given["mode"])[:40])
         check_name(given["name"])
@@ -68,14 +85,16 @@ class Profiles:
         def make():
             profile = create_profile(self.bench.home, given["name"], mode=given["mode"], clock=self.bench.clock)
             write_role_env(profile, "worker", {"RULITH_WORKER_ROOT": str(profile.workspace)})
-            return profile
-        profile = await asyncio.to_thread(make)
-        return {"instance": self.bench.take(profile).row()}
+            return profile, {}
+        return await self._once(given, make)
 
     async def _import(self, request: Request) -> dict:
-        given = members(request, ("document",), ("name",))
-        profile, notes = await asyncio.to_thread(import_profile, self.bench.home, given["document"], given.get("name"))
-        return {"instance": self.bench.take(profile).row(), "notes": notes}
+        given = members(request, ("document",), ("name", "requestId"))
+
+        def make():
+            profile, notes = import_profile(self.bench.home, given["document"], given.get("name"))
+            return profile, {"notes": notes}
+        return await self._once(given, make)
 
     async def _export(self, request: Request, instance: Instance) -> dict:
         check_folder(instance.profile)

@@ -35,11 +35,15 @@ def model():
         yield made
 
 
-def make(page, name, who=""):
+def make(page, name, who="", lost=False):
     page.get_by_role("link", name="Make an Agent").click()
     page.get_by_label("Name", exact=True).fill(name)
     if who:
         page.get_by_label("Who works").select_option(label=who)
+    if lost:                     # the first answer: it is made, and the page does not hear of it
+        page.route("**/api/profiles/create", lambda route: (route.fetch(), route.abort()), times=1)
+        page.get_by_role("button", name="Make it").click()
+        expect(page.get_by_role("alert")).to_contain_text("does not answer")
     page.get_by_role("button", name="Make it").click()
     expect(page.get_by_role("heading", name=name)).to_be_visible()
 
@@ -50,7 +54,7 @@ def test_an_agent_is_made_attached_and_given_a_model(browser, bench, model):
         expect(page.get_by_role("button", name="Run the verified calculation")).to_be_enabled(timeout=WAIT_MS)
         first = json.loads(next(bench.home.rglob("agent.secrets.json")).read_text())["RULITH_TOKEN"]
         page.get_by_role("navigation", name="Agents").get_by_role("link", name="Agents", exact=True).click()
-        make(page, "Night audit")
+        make(page, "Night audit", lost=True)
         page.get_by_role("navigation", name="Agents").get_by_role("link", name=re.compile("^Night audit")).click()
         page.get_by_role("link", name="Attach it").click()
         expect(page.get_by_role("link", name="Sign in in the Console")).to_be_visible()
@@ -99,7 +103,8 @@ def test_an_agent_is_made_attached_and_given_a_model(browser, bench, model):
         expect(page.get_by_role("button", name="Replace the Agent's token")).to_be_visible()
         assert vault.read_text() != before
         assert violations(page) == []
-    assert len(watched.complaints) == 1 and "400" in watched.complaints[0]           # the browser's own word on what was refused
+    lost, refused = watched.complaints                       # the browser's own words on what was cut and what was refused
+    assert "ERR_FAILED" in lost and "400" in refused
 
 
 def test_a_program_that_you_have_gets_its_configuration_once(browser, bench):

@@ -528,3 +528,22 @@ def test_a_worker_that_outlived_a_killed_workbench_is_named_and_nothing_starts_b
     finally:
         left.kill()
         left.wait(30)
+
+
+@pytest.mark.parametrize("path, body", [("create", {"name": "Once", "mode": "local_agent"}), ("import", {"document": None})])
+def test_a_request_whose_answer_was_lost_makes_one_profile_however_often_it_comes(stage, path, body):
+    """Twice at once and once more later; another request, and one whose profile was removed, make another."""
+    async def script(stage):
+        if path == "import":
+            body["document"] = (await stage.page.get(stage.at("profile/export")))["document"]
+        sent = {**body, "requestId": "r" * 32}
+        answers = [*await asyncio.gather(*(stage.page.post(f"/api/profiles/{path}", sent) for _ in range(2))), await stage.page.post(f"/api/profiles/{path}", sent)]
+        assert [status for status, _ in answers] == [200] * 3 and answers[0][1] == answers[1][1] == answers[2][1]
+        row = answers[0][1]["instance"]
+        assert len(stage.bench.instances) == 2
+        another = {**sent, "requestId": "s" * 32, **({"name": "Another"} if path == "create" else {})}
+        assert (await stage.page.post(f"/api/profiles/{path}", another))[1]["instance"]["id"] != row["id"]
+        assert (await stage.page.post(f"/i/{row['id']}/profile/forget", {"name": row["name"]}))[0] == 200
+        assert (await stage.page.post(f"/api/profiles/{path}", sent))[1]["instance"]["id"] != row["id"]
+        assert await refused(stage, f"/api/profiles/{path}", {**sent, "requestId": "short"}) == (400, "profile_request")
+    play(stage, script)

@@ -18,6 +18,7 @@ CODES: dict[str, tuple[str, str]] = {
     "profile_orphaned": ("The {role} of {name} that an earlier workbench started still runs, as process {pid}.",
                          "Wait: it may be finishing a Tool. It starts anew once that process is gone; `rulith stop` ends it."),
     "profile_busy": ("{name} is at work.", "Stop it first, then try again; nothing was changed."),
+    "profile_request": ("The request has no id of 16 to 100 letters, digits, `-` and `_`.", "Send one that is new, or none."),
     "profile_whole": ("Remove the profile by its name: {given!r} is not {name!r}.", "Send the name as it stands; nothing was changed."),
     "agent_elsewhere": ("{name} is a program elsewhere; this computer only runs its Worker.", "Give it its task there."),
     "credential_elsewhere": ("This {what} belongs to {found}, and {name} works for {wanted}.", "Use one of that Agent, or make another profile; nothing was changed."),

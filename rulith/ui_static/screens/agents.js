@@ -121,13 +121,19 @@ function one(s, row) {
     })], { back: to() });
 }
 
+/** Of a form, until it has its answer: a try after a lost one is the same request. */
+function requestOf(key) {
+  put(key, { request: form(key).request ?? crypto.randomUUID() });
+  return form(key).request;
+}
+
 async function take(file) {
-  const done = await does("import", async () => post("/api/profiles/import", { document: JSON.parse(await file.text()) }));
+  const done = await does("import", async () => post("/api/profiles/import", { document: JSON.parse(await file.text()), requestId: requestOf("import") }));
   if (done) { change((s) => { s.ui.taken = done.notes; }); go(done.instance.id); }
 }
 
 const make = (s) => page(s, act, "Make an Agent",
-  formOf("make", act, "Make it", async () => { const done = await does("make", () => post("/api/profiles/create", { name: form("make").name ?? "", mode: form("make").mode ?? "local_agent" })); if (done) go(done.instance.id); },
+  formOf("make", act, "Make it", async () => { const done = await does("make", () => post("/api/profiles/create", { name: form("make").name ?? "", mode: form("make").mode ?? "local_agent", requestId: requestOf("make") })); if (done) go(done.instance.id); },
     [field("make", "name", "Name", { required: true, maxlength: 64 }), field("make", "mode", "Who works", { options: MODES }), form("make").mode === "existing_client" && quiet("This computer runs its Worker only, and asks for no model.")]),
   section("From a saved file", h("label", { class: "field" }, "Take in a profile", h("input", { type: "file", accept: ".json,application/json", onchange: ({ target }) => target.files[0] && take(target.files[0]) })), problem("import", act)));
 
