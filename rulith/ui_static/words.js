@@ -89,6 +89,7 @@ export function roleState(name) {
 const EXIT = {
   0: ["Completed: the Case is certified and closed.", "done", "done"],
   1: ["The run ended with an error.", "bad", "failed"],
+  2: ["The Agent's settings were refused.", "bad", "refused"],
   3: ["The gateway did not accept the Agent's token.", "bad", "refused"],
   4: ["Another session took this Agent over.", "bad", "refused"],
   10: ["Nothing to do: this job's Case is closed already.", "done", "done"],
@@ -125,6 +126,7 @@ const TURN = {
   completed: ["completed: the Case is certified and closed", "done", "done"],
   void: ["the Case was closed, and not as completed", "unknown", "refused"],
   stopped: ["stopped at its limit", "bad", "failed"],
+  waiting: ["stopped at its limit, and a person has to act", "waiting", "waiting"],
   blocked: ["blocked", "bad", "refused"],
   "model-error": ["the model did not answer", "bad", "failed"],
   error: ["ended with an error", "bad", "failed"],
