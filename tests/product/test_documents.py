@@ -15,8 +15,9 @@ import urllib.request
 from pathlib import Path
 
 from rulith.base.canonical import digest
-from tests.gateway.documents import ACTION, CAPABILITY, READER, SOURCE, TYPE
+from tests.gateway.documents import ACTION, CAPABILITY, TYPE
 
+SOURCE = "added-files"
 WAIT_S = 60.0
 TEXT = "Protokoll: 7 Stück zu 12.99 ✓\n" * 4_000
 
@@ -99,21 +100,14 @@ def test_a_document_added_on_the_page_is_read_and_its_proof_names_the_source(pro
         added = started.page.ask(f"{started.at}/materials", given)[0]["material"]
         receipt = started.page.ask(f"{started.at}/materials/submit", {"requestId": "request-000000001", "sessionKey": "s", "attachments": [added["id"]]})[0]
         (attached,) = receipt["submissionReceipt"]["attachments"]
-        owner, connection = started.owner(), started.instance["connectionId"]
-
-        def offered():
-            row = next(each for each in owner.ask("/admin")[0]["admin"]["connections"] if each["id"] == connection)
-            return any(each["id"] == READER.id and each.get("offeredDigest", each.get("digest")) for each in row["tools"])
-
-        until(offered, "the Worker to know its store")
-        text = json.dumps(CAPABILITY)
-        for route, body in (("/capability-install", {"text": text, "digest": digest(CAPABILITY), "replaces": ""}),
-                            ("/tool-lock", {"connectionId": connection, "toolId": READER.id, "digest": READER.digest, "replaces": ""}),
-                            ("/source-add", {"connectionId": connection, "name": SOURCE, "type": "file", "access": str(Path(started.instance["directory"]) / "materials"),
-                                             "tier": "attested", "attests": []}),
-                            ("/source-delivery", {"agentId": started.instance["agentId"], "source": SOURCE, "localRead": False, "offMachine": True})):
-            assert owner.ask(route, body)[0]["ok"], route
+        until(lambda: started.page.ask(f"{started.at}/state")[0]["connection"]["files"] == {"read": False, "problem": ""}, "the Worker with its store")
         host = started.host()
+        call(host, "OpenCase", {"caseType": "exploration"})
+        direct = call(host, "ApplyAction", {"action": "rulith.materials.read", "args": {"material": attached["id"], "source": SOURCE}})
+        assert direct["result"]["artifacts"][0]["digest"] == added["digest"]
+        assert started.owner().ask("/capability-install", {"text": json.dumps(CAPABILITY), "digest": digest(CAPABILITY), "replaces": ""})[0]["ok"]
+        again = call(host, "ApplyAction", {"action": "rulith.materials.read", "args": {"material": attached["id"], "source": SOURCE}})
+        assert again["errorCode"] == "unknown_action"                                  # it is the Capability's now
         case = call(host, "OpenCase", {"caseType": TYPE, "businessKey": {"material": attached["id"]}})["result"]
         done = call(host, "ApplyAction", {"action": ACTION, "args": {"source": SOURCE}, "target": case["root"]})
         (artifact,) = done["result"]["artifacts"]
