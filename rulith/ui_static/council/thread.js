@@ -120,7 +120,7 @@ function whole(thread, s, act, back) {
     h("section", { "aria-label": "Topic" }, changeable(`topic/${thread.id}`, "Edit the topic", act, ctx, { id: thread.id, body: thread.body }, "update_thread")),
     thread.context.length > 0 && h("section", { "aria-label": "Pinned context" }, e("h3.over", "Pinned, as it was then"), thread.context.map(pinned)),
     ctx.tag && e("details", e("summary", "What this tag expects"), quiet(ctx.tag.expects)),
-    h("section", { class: "messages", "aria-label": "Replies" }, messages(thread, s, act, ctx), claims(thread, s.now)), resolution(thread, s.now),
+    h("section", { class: "messages", role: "log", "aria-label": "Replies" }, messages(thread, s, act, ctx), claims(thread, s.now)), resolution(thread, s.now),
   ], { back, tools: [thread.export_path && button("Record", () => dialog({ project_id: thread.project_id, path: thread.export_path }), { mark: "file" }),
     over || thread.status === "BLOCKED" ? button("Reopen", () => quick(act, "set_thread_status", { thread_id: thread.id, status: "OPEN" })) : button("Close", () => put(end, { mode: "close" })),
     !over && press("Resolve", () => put(end, { mode: "resolve" }))],
