@@ -105,11 +105,25 @@ def test_a_stranger_installs_binds_and_locks_by_the_page_alone(play, kit, tmp_pa
 
         await browser.go("sources", "#source-name")
         (tmp_path / "runtime").mkdir()
-        await page.fill("#source-name", "my-orders")
         await page.select_option("#source-connection", label="my folder")
+        await page.click("text=From a saved Source definition")
+        definition = {"name": "my-orders", "type": "mcp", "words": ["acme.taxed.input"], "accessModes": []}
+        for wrong in ("not JSON", json.dumps({**definition, "type": "fax"}), json.dumps({**definition, "words": "acme.taxed.input"})):
+            await page.fill("#definition", wrong)
+            await page.click("text=Fill the form in")
+            await page.wait_for_selector("text=Nothing was filled in")
+            assert await page.input_value("#definition") == wrong and await page.input_value("#source-name") == ""
+        await page.fill("#definition", json.dumps(definition))
+        await page.click("text=Fill the form in")
+        await page.wait_for_selector("text=Filled in below for my-orders")
+        assert (await page.input_value("#source-type"), await page.input_value("#access")) == ("mcp", "vault")
+        (tmp_path / "my-orders.json").write_text(json.dumps({**definition, "type": "file", "words": [f"acme.taxed.{name}" for name in ("input", "output", "other")]}))
+        await page.set_input_files("#definition-file", str(tmp_path / "my-orders.json"))
+        await page.wait_for_selector("text=No installed Action returns acme.taxed.other")
+        assert (await page.input_value("#source-type"), await page.input_value("#source-name"), await page.input_value("#access")) == ("file", "my-orders", "")
+        assert await page.locator("[name=attests]:checked").evaluate_all("boxes => boxes.map((each) => each.value)") == ["acme.taxed.input", "acme.taxed.output"]
         await page.fill("#access", str(world.home.path))
-        for name in ("input", "output", "written"):
-            await page.check(f'[value="acme.taxed.{name}"]')
+        await page.check('[value="acme.taxed.written"]')
         browser.refusals = 1
         await page.click("text=Bind this Source")
         await page.wait_for_selector(".problem:has-text(\"source_root_refused\")")

@@ -137,7 +137,7 @@ def test_a_long_list_is_drawn_in_parts_and_an_unknown_case_is_said(play, kit):
         host = world.host()
         await host.initialize()
         for number in range(53):
-            await world.open_case(host, job=f"job-{number:02}")
+            case = await world.open_case(host, job=f"job-{number:02}")
         await open_console(world, page, "#cases")
         await page.wait_for_selector("text=Showing 50 of 53, newest first.")
         assert (await page.locator("a.row strong").first.inner_text()) == "job-52"
@@ -157,6 +157,21 @@ def test_a_long_list_is_drawn_in_parts_and_an_unknown_case_is_said(play, kit):
         await page.wait_for_selector("text=No such Case has “no such job”")
         await page.goto(f"http://127.0.0.1:{world.port}/console/#cases/{world.profile.agent_id}/case_none")
         await page.wait_for_selector(".problem:has-text(\"unknown_case\")")
+
+        async def many(route):
+            found = await (await route.fetch()).json()
+            found["caseDetail"]["facts"] = [{"id": f"fact-{number}", "text": f"acme.counted(n={number})", "tier": "attested"} for number in range(120)]
+            await route.fulfill(json=found)
+
+        await page.route("**/api/case?*", many)
+        await page.goto(f"http://127.0.0.1:{world.port}/console/#cases/{world.profile.agent_id}/{case['caseId']}")
+        await page.click("text=Facts of this Case (120)")
+        for shown in (50, 100):
+            await page.wait_for_selector(f"text=Showing {shown} of 120")
+            assert await page.locator("code:text('counted')").count() == shown
+            await page.click("details button:text('more')")
+        await page.wait_for_selector("code:text('counted(n=119)')")
+        assert await page.locator("button:text('more')").count() == 0
 
     browse(play, story)
 

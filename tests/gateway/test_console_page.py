@@ -37,7 +37,10 @@ def test_a_person_reads_the_exact_values_and_approves_them_by_keyboard(play, kit
             shown = await page.locator("dl.values dd").all_inner_texts()
             assert dict(zip(terms, shown)) == {"job_id": "calc-001", "source": "verified-calculation-local",
                                                "subtotal_cents": "9093 cents", "total_cents": "9593 cents"}
-            assert "unit_price_cents=1299" in await page.inner_text(".tree")
+            grounds = await page.inner_text(".tree")
+            assert grounds.count("unit_price_cents=1299") == grounds.count("subtotal(") == 1 and "input as above" in grounds      # each premise once
+            assert "root_" not in grounds and "root_" in await page.locator(".tree [title]").first.get_attribute("title")
+            assert (await page.inner_text("#session")).startswith("owner · may act for")
             await page.focus("button:text('Approve these values')")
             await page.keyboard.press("Enter")
             await page.wait_for_selector("#said:text('Approved')")

@@ -94,7 +94,7 @@ function installed(row, state) {
     h("p", { class: "mono quiet" }, `${row.id} ${row.version} · ${short(row.digest)}`),
     row.summary ? h("p", {}, row.summary) : null,
     row.waits && row.waits.length ? h("p", { class: "is-waiting" }, `◐ New Cases wait until those of the version before are closed: ${row.waits.join(", ")}`) : null,
-    h("p", { class: "quiet" }, `Installed by ${row.by}, `, when(row.at, state.now)),
+    h("p", { class: "quiet" }, `${row.by === "genesis" ? "Here from the start" : `Installed by ${row.by}`}, `, when(row.at, state.now)),
     h("p", { class: nowhere.length ? "is-waiting" : "is-done" }, words),
     h("details", { id: `about-${row.id}`, open: nowhere.length > 0 }, h("summary", {}, "Case Types and Actions"),
       h("ul", { class: "inner" }, (row.caseTypes || []).map((each) => h("li", {}, h("code", {}, each.id), ` ${each.title} · key ${Object.keys(each.businessKey).join(", ")} · ${each.open} open`))),
@@ -123,7 +123,7 @@ function checked(check, set, act) {
     check.conflicts.map((text) => h("p", { class: "is-bad" }, `✕ ${text}`)),
     h("div", { class: "buttons" },
       same || check.conflicts.length ? null : h("button", { type: "button", class: "primary", onclick: async () => {
-        const done = await act("capability-install", { text: check.text, digest: release.digest, replaces: before ? before.digest : "" }, `Installed ${release.id} ${release.version}. Bind its Sources and lock its Tools next.`);
+        const done = await act("capability-install", { text: check.text, digest: release.digest, replaces: before ? before.digest : "" }, `Installed ${release.id} ${release.version}. Bind its Sources and lock its Tools next; then ask an Agent for a Case of its Case Type.`);
         if (done) set({ check: null });
       } }, `Install ${release.version}`), drop));
 }

@@ -33,7 +33,7 @@ export function one(place, state, work, set, act, ask) {
   const proof = proofOf(detail, work, set, ask);
   return [back, heading(row, detail, state), only(state, "operator", holdsOf(row, state, act)),
     live && detail.waits ? openCall(detail, state, act) : null,
-    goals(detail, proof), missing(detail), facts(detail, proof),
+    goals(detail, proof), missing(detail), facts(detail, proof, work, set),
     live ? tried(detail, state) : null,
     calls(detail, state),
     live ? only(state, "operator", hold(row, act), end(row, detail, act)) : null];
@@ -92,11 +92,12 @@ function proofOf(detail, work, set, ask) {
 
 const FACTS_SHOWN = 50;
 
-function facts(detail, proof) {
-  const rows = detail.facts || [];
-  return h("details", { id: `facts-${detail.case.caseId}`, class: "rest" }, h("summary", {}, `Facts of this Case (${rows.length})`),
-    h("ul", {}, rows.slice(0, FACTS_SHOWN).map((row) => h("li", { class: "item" }, atomText(row.text || row.id), h("span", { class: "tier" }, ` ${row.tier || ""}`), proof(row.id, row.text || row.id, { id: row.id })))),
-    rows.length > FACTS_SHOWN ? h("p", { class: "quiet" }, `Showing ${FACTS_SHOWN} of ${rows.length}; the Agent's own page shows the others, and so does the receipt once the Case is closed.`) : null);
+function facts(detail, proof, work, set) {
+  const rows = detail.facts || [], id = `facts-${detail.case.caseId}`, shown = (work.facts || {})[id] || FACTS_SHOWN, more = Math.min(FACTS_SHOWN, rows.length - shown);
+  return h("details", { id, class: "rest" }, h("summary", {}, `Facts of this Case (${rows.length})`),
+    h("ul", {}, rows.slice(0, shown).map((row) => h("li", { class: "item" }, atomText(row.text || row.id), h("span", { class: "tier" }, ` ${row.tier || ""}`), proof(row.id, row.text || row.id, { id: row.id })))),
+    more > 0 ? [h("p", { class: "quiet" }, `Showing ${shown} of ${rows.length}, in the Board's order.`),
+      h("div", { class: "buttons" }, h("button", { type: "button", id: `more-${id}`, onclick: () => set({ facts: { ...work.facts, [id]: shown + FACTS_SHOWN } }) }, `Show ${more} more`))] : null);
 }
 
 function goals(detail, proof) {

@@ -72,7 +72,7 @@ function content() {
 
 function drawSession() {
   const minutes = Math.max(1, Math.ceil(state.freshForS / 60));
-  session.textContent = state.signedIn ? `${state.person.name} · ${state.person.role} · ${state.freshForS ? `may act for ${minutes} more min` : "may read; to act, sign in again"}` : "Not signed in";
+  session.textContent = state.signedIn ? `${[...new Set([state.person.name, state.person.role])].join(" · ")} · ${state.freshForS ? `may act for ${minutes} more min` : "may read; to act, sign in again"}` : "Not signed in";
   out.hidden = !state.signedIn;
   afresh.hidden = !state.signedIn || state.freshForS > 60;
 }

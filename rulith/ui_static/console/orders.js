@@ -51,7 +51,7 @@ const choice = (id, label, rows, chosen, onchange) => h("div", {}, h("label", { 
 
 /** Which Case, which Source by which Tool, and what is asked of it. */
 function form(found, work, set, act) {
-  const ways = found.ways.map((row, index) => [String(index), `${row.source}, by ${row.toolId}`]);
+  const ways = found.ways.map((row, index) => [String(index), `${row.source}: ${short(row.toolId)}`]);
   const way = found.ways[Number(work.orderWay || 0)] || found.ways[0], kind = work.orderKind || "verification";
   const claims = way.returns.filter((row) => row.may), row = claims[Number(work.orderFact || 0)] || claims[0];
   const ask = async (event) => {

@@ -37,7 +37,8 @@ const ROLE = { viewer: "reads everything, does nothing", operator: "decides, set
 const ROLES = Object.keys(ROLE);
 
 const rolePicker = (id, label, chosen, props = {}) => h("div", {}, h("label", { for: id }, label),
-  h("select", { id, ...props }, ROLES.map((role) => h("option", { value: role, selected: role === chosen }, `${role}: ${ROLE[role]}`))));
+  h("select", { id, ...props }, ROLES.map((role) => h("option", { value: role, selected: role === chosen }, role))),
+  h("ul", { class: "hint" }, ROLES.map((role) => h("li", {}, `${role}: ${ROLE[role]}`))));
 
 const isMeant = (loss, name) => window.prompt(`${loss}\nType the name to go on:\n${name}`) === name;
 

@@ -23,28 +23,38 @@ const fromOf = (node) => (node.by && BY[node.by.kind] ? BY[node.by.kind](node.by
 const leavesOf = (node) => (node.premises && node.premises.length ? node.premises.flatMap(leavesOf) : [node]);
 
 /** The weakest premise is worth a mark only where premises differ. */
-export const differ = (nodes) => new Set(nodes.flatMap(leavesOf).map((leaf) => leaf.tier)).size > 1;
+const differ = (nodes) => new Set(nodes.flatMap(leavesOf).map((leaf) => leaf.tier)).size > 1;
 
-export function premise(node, mark) {
-  const weakest = mark && node.witness;
-  const from = fromOf(node);
-  return h("li", {},
-    h("span", { class: weakest ? "mono weak" : "mono" }, node.text), " ",
-    h("span", { class: "tier" }, `${node.tier}${from ? ", " + from : ""}${weakest ? " (weakest premise)" : ""}`),
-    node.premises && node.premises.length ? h("ul", {}, node.premises.map((each) => premise(each, mark))) : null);
+/** An atom for reading: without its Capability's name and minted ids. The whole of it goes into the title. */
+const atomText = (text) => text.replace(/^([\w-]+\.)+(?=\w+\()/, "").replace(/(, )?\w+=(root|case)_[0-9a-f]{16,}/g, "").replace("(, ", "(");
+const said = (node) => `${node.negated ? "not " : ""}${node.text}`;
+const below = (node) => (node.premises || []).flatMap((each) => [said(each), ...below(each)]);
+
+/** What some values rest on: each premise once, under what it bears; where another rests on it too, it is only named. */
+export function grounds(nodes) {
+  const told = new Set();
+  const premise = (node, mark) => {
+    const again = told.has(said(node)), weakest = mark && node.witness && !again, from = fromOf(node), text = atomText(node.text);
+    told.add(said(node));
+    return h("li", {},
+      h("span", { class: weakest ? "mono weak" : "mono", title: said(node) }, node.negated && "not ", again ? text.split("(")[0] : text), " ",
+      h("span", { class: "tier" }, again ? "as above" : `${node.tier}${from ? ", " + from : ""}${weakest ? " (weakest premise)" : ""}`),
+      !again && node.premises && node.premises.length ? h("ul", {}, node.premises.map((each) => premise(each, mark))) : null);
+  };
+  return h("ul", { class: "tree" }, nodes.filter((each) => !nodes.some((other) => other !== each && below(other).includes(said(each)))).map((each) => premise(each, differ([each]))));
 }
 
 /** The tree as indented text, for the clipboard and for a file. */
 export function asText(node, depth = 0) {
   const pad = "  ".repeat(depth);
-  return [`${pad}${node.negated ? "not " : ""}${node.text}  [${node.tier}]${node.witness ? "  (weakest premise)" : ""}`, `${pad}  ${fromOf(node) || "no ground told"}`, ...sumsOf(node).map((sum) => `${pad}  ${sum}`),
+  return [`${pad}${said(node)}  [${node.tier}]${node.witness ? "  (weakest premise)" : ""}`, `${pad}  ${fromOf(node) || "no ground told"}`, ...sumsOf(node).map((sum) => `${pad}  ${sum}`),
     ...(node.premises || []).map((each) => asText(each, depth + 1)), ...(node.cut ? [`${pad}  (deeper premises not shown)`] : [])].join("\n");
 }
 
 function branch(node, level, mark) {
   const premises = node.premises || [];
   return h("li", { role: "treeitem", tabindex: level === 1 ? "0" : "-1", "aria-level": String(level), "aria-expanded": premises.length ? "true" : null },
-    h("div", { class: "node" }, h("code", { class: mark && node.witness ? "weak" : null, title: node.text }, `${node.negated ? "not " : ""}${node.text.replace(/^([\w-]+\.)+(?=\w+\()/, "")}`), " ",
+    h("div", { class: "node" }, h("code", { class: mark && node.witness ? "weak" : null, title: node.text }, `${node.negated ? "not " : ""}${atomText(node.text)}`), " ",
       h("span", { class: "tier" }, node.tier, mark && node.witness ? " (weakest premise)" : ""), h("p", { class: "quiet" }, fromOf(node) || "no ground told"), sumsOf(node).map((sum) => h("p", { class: "quiet" }, sum))),
     premises.length ? h("ul", { role: "group" }, premises.map((each) => branch(each, level + 1, mark))) : null,
     node.cut ? h("p", { class: "quiet" }, "Deeper premises are in the Terminal Receipt.") : null);

@@ -29,7 +29,7 @@ function source(row, admin, state, set, act) {
   return h("li", { class: "item" },
     h("h3", { class: "mono" }, row.name),
     h("p", {}, `${row.type} `, h("code", {}, row.access)),
-    h("p", {}, `At most ${row.tier}, on ${nameOf(admin.connections, row.connectionId)}. It may attest `,
+    h("p", {}, `${nameOf(admin.connections, row.connectionId)} opens it. Its facts are ${row.tier} at most; it may attest `,
       row.attests.length ? row.attests.flatMap((each, index) => [index ? ", " : "", h("code", {}, each === "*" ? "everything" : each)]) : "nothing", "."),
     flow ? goes(flow) : null,
     h("div", { class: "buttons" },
@@ -66,7 +66,7 @@ function delivery(row, admin, act) {
       event.preventDefault();
       act("source-delivery", { agentId: each.agentId, source: row.name, localRead: of(`${id}-local`).checked, offMachine: of(`${id}-off`).checked }, `Said how content of ${row.name} may be read.`);
     };
-    return h("details", { id }, h("summary", {}, `Its content for ${agent ? agent.name : each.agentId}: ${each.offMachine ? "may leave the Worker's machine" : each.localRead ? "on the Worker's machine only" : each.said ? "not to be read" : "nobody has said yet"}`),
+    return h("details", { id }, h("summary", {}, `What ${agent ? agent.name : each.agentId} may read of its content: ${each.offMachine ? "all, also away from the Worker's machine" : each.localRead ? "all, on the Worker's machine only" : each.said ? "nothing" : "not decided yet, so nothing"}`),
       h("p", { class: "hint" }, "Attached files and large results stay at the Worker. An Agent reads them by reference, as far as you allow it here; facts are not touched by this."),
       h("form", { onsubmit: save },
         h("label", { class: "check" }, h("input", { type: "checkbox", id: `${id}-local`, checked: each.localRead }), "On the Worker's own machine, by a model there"),
@@ -75,10 +75,40 @@ function delivery(row, admin, act) {
   });
 }
 
+const FIELDS = ["source-name", "source-type", "access", "tier", "definition"];
+
+/** What a saved Source definition says; an error where it is none. */
+function readDefinition(text, { sourceTypes, predicates }) {
+  const { name, type, access, tier, words } = JSON.parse(text);
+  if (typeof name !== "string" || !sourceTypes.includes(type) || !Array.isArray(words)) throw new Error(`A Source definition has a name, a type (${sourceTypes.join(", ")}) and its words.`);
+  return { name, type, access: access || (type === "mcp" ? "vault" : ""), tier, attests: words, unknown: words.filter((word) => !predicates[word]) };
+}
+
+/** The form below, filled in from what a workbench saved; what is bound is what then stands in it. */
+function defined(admin, work, set) {
+  const { given } = work;
+  const take = (text) => {
+    try {
+      const found = readDefinition(text, admin);
+      set({ given: found, sourceType: found.type }, [...FIELDS, ...found.attests.map((each) => `attests-${each}`)]);
+    } catch (problem) {
+      set({ given: { problem: problem.message } });
+    }
+  };
+  return h("details", { id: "from-definition" }, h("summary", {}, "From a saved Source definition"),
+    h("div", {}, h("label", { for: "definition-file" }, "Its file (JSON)"), h("input", { id: "definition-file", type: "file", accept: ".json,application/json", onchange: async ({ target }) => { if (target.files[0]) take(await target.files[0].text()); } })),
+    field("definition", "or its text", { rows: "4", class: "mono", spellcheck: "false" }),
+    h("div", { class: "buttons" }, h("button", { type: "button", onclick: () => take(of("definition").value) }, "Fill the form in")),
+    given && given.problem ? h("p", { class: "is-bad", role: "alert" }, `✕ Nothing was filled in. ${given.problem}`) : null,
+    given && given.name ? h("p", { role: "status" }, `Filled in below for ${given.name}. Look at it, then bind it.`) : null,
+    given && given.unknown && given.unknown.length ? h("p", { class: "is-waiting" }, `◐ No installed Action returns ${given.unknown.join(", ")}: install the Capability first, then fill the form in again.`) : null);
+}
+
 function sourceForm(admin, editing, work, set, act) {
   const type = work.sourceType || "file";
   const may = Object.entries(admin.predicates).filter(([, row]) => row.types.includes(type));
-  const ticked = (name) => (editing ? editing.attests.includes(name) || editing.attests.includes("*") : false);
+  const ticked = (name) => Boolean(given.attests && (given.attests.includes(name) || given.attests.includes("*")));
+  const given = editing || work.given || {};
   const submit = async (event) => {
     event.preventDefault();
     const body = {
@@ -86,15 +116,15 @@ function sourceForm(admin, editing, work, set, act) {
       attests: [...event.target.querySelectorAll("[name=attests]:checked")].map((box) => box.value),
     };
     const done = editing ? await act("source-edit", { ...body, replaces: editing.digest }, `Changed ${body.name}.`) : await act("source-add", body, `Bound ${body.name}.`);
-    if (done) set({ source: null }, ["source-name", "access"]);
+    if (done) set({ source: null, given: null }, FIELDS);
   };
   return h("form", { onsubmit: submit },
-    editing ? null : field("source-name", "Name", { required: true, maxlength: "64", spellcheck: "false", class: "mono", autocomplete: "off" }, "Agents give it as the source of an Action, for example orders-folder."),
+    editing ? null : [defined(admin, work, set), field("source-name", "Name", { required: true, value: given.name, maxlength: "64", spellcheck: "false", class: "mono", autocomplete: "off" }, "Agents give it as the source of an Action, for example orders-folder.")],
     select("source-connection", "Connection whose Worker opens it", admin.connections.map((row) => [row.id, row.name]), editing ? editing.connectionId : admin.connections[0].id),
     select("source-type", "Type", admin.sourceTypes.map((each) => [each, each]), type, { onchange: (event) => set({ sourceType: event.target.value }) }),
-    field("access", type === "file" ? "Folder" : "Address", { required: true, value: editing ? editing.access : null, spellcheck: "false", class: "mono", autocomplete: "off" },
+    field("access", type === "file" ? "Folder" : "Address", { required: true, value: given.access, spellcheck: "false", class: "mono", autocomplete: "off" },
       ACCESS[type] || ACCESS.http),
-    select("tier", "Strongest tier of its facts", admin.tiers.map((each) => [each, each]), editing ? editing.tier : "attested", {}, "Conclusions are never stronger than what they rest on."),
+    select("tier", "Strongest tier of its facts", admin.tiers.map((each) => [each, each]), given.tier || "attested", {}, "Conclusions are never stronger than what they rest on."),
     h("fieldset", {}, h("legend", {}, "May attest"),
       may.length ? may.map(([name]) => h("label", { class: "check" }, h("input", { type: "checkbox", name: "attests", id: `attests-${name}`, value: name, checked: ticked(name) }), h("code", {}, name)))
         : h("p", { class: "hint" }, `No installed Action returns anything from a ${type} Source; install the Capability first.`)),

@@ -1,5 +1,5 @@
 // The first page, and the parts that every page uses. Draws what it is given; fetches nothing. Text stays text: nothing here sets innerHTML.
-import { differ, premise } from "./proof.js";
+import { grounds } from "./proof.js";
 import { unsettled } from "./unknown.js";
 
 /** What is drawn where no answer came. */
@@ -67,13 +67,13 @@ export function decision(row, state, act) {
     h("h3", {}, kindText(row.kind)[0].toUpperCase() + kindText(row.kind).slice(1)),
     h("p", {}, `${nameOf(state.agents, row.agentId)} asks to run `, h("code", {}, row.action), " with exactly these values:"),
     values(row.argsText, row.units),
-    row.premises.length ? h("details", { id: `from-${row.id}`, open: true }, h("summary", {}, "Where these values come from"), h("ul", { class: "tree" }, row.premises.map((each) => premise(each, differ([each])))))
+    row.premises.length ? h("details", { id: `from-${row.id}`, open: true }, h("summary", {}, "Where these values come from"), grounds(row.premises))
       : h("p", { class: "quiet" }, "The values rest on no fact of the Board."),
     h("p", {}, "If you reject it, nothing runs and the Agent is told why. Asked ", when(row.requestedAt, state.now), "; expires ", when(row.expiresAt, state.now), "."),
     approvals(row, state),
     (row.reviews || []).map((each) => h("p", {}, h("strong", {}, `A reviewer says ${each.verdict.replaceAll("_", " ")}`),
       [": ", each.reason, each.citedClause ? ` (${each.citedClause})` : ""].join(""), h("span", { class: "quiet" }, " It decides nothing."))),
-    h("p", { class: "mono quiet" }, `bound to ${row.argumentDigest}`),
+    h("p", { class: "quiet" }, "Your answer holds for exactly these values, ", h("code", {}, row.argumentDigest), "."),
     only(state, "operator", field(id, "Reason (needed to reject)", { rows: "2", maxlength: "500" }),
       h("div", { class: "buttons" },
         mine ? h("p", { class: "is-done" }, "● You approved it; the next approval is another person's.") : h("button", { type: "button", class: "primary", onclick: () => send("approve") }, "Approve these values"),
