@@ -1,4 +1,4 @@
-/** What a person can do in a conversation: write, add files, send, stop, put away, take with them. Part of `act`. */
+/** What a person can do in a conversation: write, add files, send, stop, archive, take with them. Part of `act`. */
 
 import { at, get, post } from "./api.js";
 import { NEW, sessionOf } from "./components/talk.js";
@@ -53,7 +53,7 @@ export const talkActs = {
   toEnd,
 
   /** The message as it is now; another text is another request. */
-  say: (id, session, text) => saying(id, session, { text, requestId: "", refusal: null }),
+  say: (id, session, text) => saying(id, session, { text, requestId: "", refusal: null, wished: false }),
 
   target: (id, session, changes) => saying(id, session, { requestId: "", refusal: null, target: { ...state.says[`${id}/${session}`]?.target, ...changes } }),
 
@@ -129,7 +129,7 @@ export const talkActs = {
   async archive(id, sessionKey, archived) {
     try {
       const { state: now } = await post(at(id, "conversation/archive"), { sessionKey, archived });
-      this.tell(now === "pending" ? "It is put away after the turn under way" : archived ? "Put away" : "Taken back");
+      this.tell(now === "pending" ? "It is archived after the turn under way" : archived ? "Archived" : "Restored");
       if (archived && state.route.screen === "") this.go({ instance: id, talk: "", turn: "" });
     } catch (error) {
       this.tell(error.message);

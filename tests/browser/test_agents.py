@@ -81,6 +81,7 @@ def test_an_agent_is_made_attached_and_given_a_model(browser, bench, model):
 
         page.get_by_role("link", name="Night audit").last.click()
         expect(page.get_by_text(f"scripted at {model.url}")).to_be_visible()
+        assert page.get_by_role("link", name="Open its conversation").get_attribute("href") == page.evaluate("location.hash").replace("agents/", "")
         page.get_by_role("button", name="Start Agent").click()
         expect(page.get_by_role("button", name="Stop Agent")).to_be_visible()
         expect(page.get_by_label("Running").get_by_text("ready")).to_be_visible(timeout=60_000)
@@ -158,7 +159,7 @@ def test_a_profile_is_carried_renamed_and_removed_by_keyboard_on_a_phone(browser
         name.fill("Carried")
         name.press("Enter")
         expect(page.get_by_role("heading", name="Carried")).to_be_visible()
-        page.get_by_text("Remove it from this computer").focus()
+        page.locator("summary", has_text="Remove it from this computer").focus()
         page.keyboard.press("Enter")
         field = page.get_by_label("Type Carried to go on")
         field.evaluate("(box) => { box.value = 'Carried'; box.dispatchEvent(new Event('input')); box.form.requestSubmit() }")       # sent before a draw

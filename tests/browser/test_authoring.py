@@ -63,14 +63,20 @@ def test_from_a_document_to_an_installed_capability_by_keyboard(browser, bench, 
         detail.get_by_role("button", name="Install for every Agent").press("Enter")
         expect(detail.get_by_text("installed", exact=True)).to_be_visible()
         with page.context.expect_page() as opened:
-            detail.get_by_role("link", name="Sources and Tools in the Console").click()
-        expect(opened.value.get_by_text("acme.travel 1.0.0")).to_be_visible()
+            detail.get_by_role("link", name="Its Sources, in the Console").click()
+        expect(opened.value.get_by_role("heading", name="Bind a Source")).to_be_visible()
         opened.value.close()
 
         page.set_viewport_size({"width": 390, "height": 844})
         expect(detail.get_by_role("region", name="The document")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth") and violations(page) == []
         page.set_viewport_size({"width": 1440, "height": 900})
+        place = page.url
+        detail.get_by_role("button", name="Begin a Case: Trip").press("Enter")
+        expect(page.get_by_label("Case type")).to_have_value("trip_consent")
+        expect(page.get_by_label("Business key")).to_have_value("trip=")
+        expect(page.get_by_label("Message to the Agent")).to_be_enabled()
+        page.goto(place)
         detail.get_by_role("button", name="Remove this draft").click()
         detail.get_by_role("button", name="Remove", exact=True).click()
         expect(page.locator(".pane-list .case-row")).to_have_count(1)

@@ -155,7 +155,7 @@ def test_a_message_is_kept_given_files_cut_short_and_seen_in_two_tabs(browser, b
             page.get_by_role("button", name="Save as file").click()
         view = json.loads(saved.value.path().read_text())
         assert view["partial"] is True and view["loaded"] == len(view["turns"]) and view["turns"][0]["text"] == "hello one"
-        page.get_by_role("button", name="Put it away").click()
+        page.get_by_role("button", name="Archive").click()
         expect(page.get_by_text("What you write below begins a conversation")).to_be_visible()
         expect(page.get_by_text("kept meanwhile")).to_have_count(0)
         page.get_by_role("button", name="Stop Agent").click()
@@ -215,8 +215,8 @@ def test_ten_thousand_messages_scroll_are_found_and_cost_few_elements(browser, b
         page.locator(".talk-scroll").evaluate("(box) => { box.scrollTop = 0 }")
         expect(page.get_by_role("article", name="Message: Question 0", exact=True)).to_be_visible()
 
-        page.get_by_role("link", name=re.compile("^Find")).press("Enter")
-        page.get_by_role("link", name="Put away").press("Enter")
+        page.get_by_role("link", name=re.compile("^All conversations")).press("Enter")
+        page.get_by_role("link", name="Archived").press("Enter")
         expect(page.get_by_role("link", name="Question 0")).to_be_visible()
         words = page.get_by_label("Words in any conversation")
         words.fill("alert(1)")
@@ -233,9 +233,9 @@ def test_ten_thousand_messages_scroll_are_found_and_cost_few_elements(browser, b
         assert found.locator("script, img, a").count() == 0 and violations(page) == []
         page.reload()                                            # the address names the message
         expect(found).to_be_visible()
-        page.get_by_role("button", name="Take it back").press("Enter")
-        expect(page.get_by_role("button", name="Put it away")).to_be_visible()
-        page.get_by_role("button", name="Put it away").press("Enter")
+        page.get_by_role("button", name="Restore").press("Enter")
+        expect(page.get_by_role("button", name="Archive")).to_be_visible()
+        page.get_by_role("button", name="Archive").press("Enter")
         page.set_viewport_size({"width": 360, "height": 740})
         at(page, bench, f"talks/{instance['id']}?away=1")
         expect(page.get_by_role("link", name="Question 0")).to_be_visible()

@@ -128,6 +128,34 @@ def test_an_unknown_outcome_is_neither_done_nor_failed(page):
     expect(mark).to_have_class("mark is-unknown small")
 
 
+ROLE = """(state) => import('/ui/store.js').then(({ change }) => change((s) => {
+    const [row] = s.bench.instances;
+    row.model = { ...row.model, configured: true, ready: true };
+    row.agent.talk = { ...row.agent.talk, state };
+}))"""
+
+
+def test_enter_while_the_agent_starts_sends_once_it_is_ready_and_not_after_another_word(page):
+    sent = []
+    page.route("**/task", lambda route: (sent.append(route.request.post_data_json["text"]), route.fulfill(status=202, json={"ok": True, "sessionKey": "ctx-made", "state": "queued"})))
+    message = page.get_by_label("Message to the Agent")
+    for text, more in (("first", "!"), ("second", "")):
+        page.evaluate(ROLE, "starting")
+        message.fill(text)
+        message.press("Enter")
+        expect(page.get_by_text("Your message is sent once it is ready.")).to_be_visible()
+        if more:
+            message.press_sequentially(more)
+            expect(page.get_by_text("Your message is kept.")).to_be_visible()
+            page.evaluate(ROLE, "online")
+            expect(page.get_by_role("button", name="Send message")).to_be_enabled()
+        else:
+            with page.expect_request("**/task"):
+                page.evaluate(ROLE, "online")
+    expect(message).to_have_value("")
+    assert sent == ["second"]
+
+
 def test_a_long_list_shows_its_newest_part_and_says_so(page):
     def change(board):
         board["cases"] = [{"agentId": "agent_x", "caseId": f"case_{n}", "root": f"root_{n}", "caseType": "acme", "businessKey": {"n": n}, "status": "running",
@@ -219,6 +247,7 @@ def test_a_sheet_takes_the_focus_and_gives_it_back(browser, bench):
 
 def test_the_workers_stop_and_start_are_on_its_tab(page):
     page.get_by_role("navigation", name="Side panel").get_by_role("link", name="Worker").click()
+    expect(page.locator(".tool-list").first).to_contain_text("rulith.verified_calculation.read_input@1")
     page.get_by_role("button", name="Stop the Worker").click()
     expect(page.get_by_role("button", name="Start the Worker")).to_be_visible(timeout=WAIT_MS)
     expect(page.get_by_text("The Worker is not online: start it in the Worker tab.")).to_be_visible()

@@ -93,6 +93,10 @@ def test_first_steps_tick_by_what_is_true_and_are_put_away_in_the_home(browser, 
         expect(steps.get_by_text("to do")).to_have_count(3)
         article = run_calculation(page, "calc-001")
         expect(article).to_contain_text("Completed", timeout=WAIT_MS)
+        expect(steps.get_by_role("listitem").first).to_contain_text("to do")          # a proof that nobody opened was not seen
+        article.locator("[data-predicate=total]").click()
+        expect(page.get_by_role("dialog")).to_contain_text("Why total holds")
+        page.keyboard.press("Escape")
         expect(steps.get_by_role("listitem").first).to_contain_text("done")
         assert violations(page) == []
         steps.get_by_role("link", name="Set one up and test it").click()

@@ -191,6 +191,7 @@ def test_what_is_refused_stands_in_its_form_and_a_tool_is_declared_changed_and_r
                 break
             page.wait_for_timeout(100)
         assert violations(page) == []
+        page.locator("summary", has_text="Remove this Tool").click()
         page.get_by_label("Type acme.stock.count@1 to go on").fill("acme.stock.count@1")
         page.get_by_label("Type acme.stock.count@1 to go on").press("Enter")
         expect(page.get_by_role("heading", name="Tools of Assistant")).to_be_visible()

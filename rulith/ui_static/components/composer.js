@@ -5,6 +5,7 @@ import { icon } from "../lib/icons.js";
 import { caseTitle, keyText } from "../words.js";
 import { button, iconButton, quiet, toConsole } from "./parts.js";
 import { refused } from "./states.js";
+import { saying } from "../talks.js";
 import { openTurn, sessionOf, silence, talkOf, workerOff } from "./talk.js";
 
 /** The message goes with Enter; Shift and Enter is a new line. A word that is still being composed is not sent. */
@@ -65,6 +66,7 @@ function target(s, instance, session, act, said, { live, isUnclear }, mustChoose
 }
 
 function hint(why, turn, said, rows, mustChoose) {
+  if (said.wished) return "The Agent is starting. Your message is sent once it is ready.";
   if (said.unkept) return `This draft is in this tab only: ${said.unkept}`;
   if (why) return why;
   if (rows.some((row) => row.error)) return "Add the file again or leave it out; the message waits.";
@@ -85,14 +87,20 @@ export function composer(s, instance, act) {
   const session = sessionOf(s, instance);
   const said = { text: "", ...s.says[`${instance.id}/${session}`] };
   const held = talkOf(s, instance);
-  const why = held?.archived ? ["This conversation is put away. Take it back to go on with it."] : silence(s, instance, act);
+  const why = held?.archived ? ["This conversation is archived. Restore it to go on with it."] : silence(s, instance, act);
   const off = !instance.model.configured;
   const turn = openTurn(s, instance);
   const rows = said.files ?? [];
   const cases = casesOf(s, instance);
   const mustChoose = rows.length > 0 && cases.isUnclear && !said.target?.caseId;
   const blocked = Boolean(why) || said.busy || mustChoose || rows.some((row) => !row.id) || (said.text.trim() === "" && rows.length === 0);
-  const send = () => { if (!why && !mustChoose) act.send(instance.id, session); };
+  const awaits = ["starting", "restarting"].includes(instance.agent.talk.state);
+  const send = () => {
+    if (why && awaits) saying(instance.id, session, { wished: true });
+    else if (!why && !mustChoose) act.send(instance.id, session);
+  };
+  // What Enter wished for while the Agent was starting happens once it is ready, and not at all where it does not come up.
+  if (said.wished && !awaits) queueMicrotask(() => { saying(instance.id, session, { wished: false }); send(); });
   const add = (found) => { if (!off) act.addFiles(instance.id, session, found); };
   return h("form", { class: "composer", "aria-label": "Message", onsubmit: (event) => { event.preventDefault(); send(); },
     ondragover: (event) => { if (event.dataTransfer.types.includes("Files")) event.preventDefault(); }, ondrop: (event) => given(event, event.dataTransfer, add) },

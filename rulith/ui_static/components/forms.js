@@ -74,7 +74,7 @@ export const touched = (key, row) => Object.fromEntries(Object.entries(form(key)
 /** Ask for the name of what will be lost, before it is. */
 export function losing(key, act, words, name, what, job) {
   const named = () => form(key).name === name;
-  return h("section", { key }, h("h3", {}, words), h("p", {}, what), formOf(key, act, words, job, field(key, "name", `Type ${name} to go on`), { off: () => !named() }));
+  return h("details", { key }, h("summary", {}, words), h("p", {}, what), formOf(key, act, words, job, field(key, "name", `Type ${name} to go on`), { off: () => !named() }));
 }
 
 /** Fields [name, words, props] of a row, side by side. */

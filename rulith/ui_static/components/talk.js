@@ -14,7 +14,7 @@ export const NEW = "new";
 const FOR_A_PERSON = { waiting_for_decision: "Decide", needs_person: "Say whether it happened", unknown: "See what is open" };
 const INTERRUPTED = ["interrupted", "not-started", "user-stopped"];
 
-/** The conversation in view: the one the address names, else the newest that is not put away; NEW for none yet. */
+/** The conversation in view: the one the address names, else the newest that is not archived; NEW for none yet. */
 export function sessionOf(s, instance) {
   if (s.route.talk) return s.route.talk;
   return s.talks[instance.id]?.list?.find((row) => !row.archived)?.sessionKey ?? NEW;
@@ -71,13 +71,13 @@ function step(part, now, turn, act) {
 }
 
 const drawn = new WeakMap();         // what was said → its elements, while it stays the same
-const words = (part) => drawn.get(part) ?? drawn.set(part, markdown(part.text)).get(part);
+const words = (part, act) => drawn.get(part) ?? drawn.set(part, markdown(part.text, { names: new Set(), beside: (code) => copied(act, code, "this code") })).get(part);
 
 /** Words and calls in their order; calls that follow each other are one list. */
 function parts(turn, now, act) {
   const rows = [];
   for (const part of turn.parts ?? []) {
-    if (part.kind === "said") rows.push(h("div", { key: `said${part.n}`, class: "said" }, words(part)));
+    if (part.kind === "said") rows.push(h("div", { key: `said${part.n}`, class: "said" }, words(part, act)));
     else if (rows.at(-1)?.props.class === "steps") rows.at(-1).children.push(step(part, now, turn, act));
     else rows.push(h("ol", { key: `steps${part.n}`, class: "steps" }, step(part, now, turn, act)));
   }
@@ -134,10 +134,10 @@ function chooser(s, instance, act) {
     h("label", { class: "sr", for: "talk-of" }, "Conversation"),
     h("select", { id: "talk-of", value: session, onchange: (event) => act.go({ instance: instance.id, talk: event.target.value, turn: "" }) },
       session === NEW && h("option", { key: NEW, value: NEW }, "New conversation"),
-      named.map((each) => h("option", { key: each.sessionKey, value: each.sessionKey }, each.archived ? `(put away) ${each.title}` : each.title))),
+      named.map((each) => h("option", { key: each.sessionKey, value: each.sessionKey }, each.archived ? `(archived) ${each.title}` : each.title))),
     session !== NEW && button("New conversation", () => act.newTalk(instance.id)),
-    h("a", { class: "plain", href: `#/talks/${encodeURIComponent(instance.id)}` }, icon("note"), total > list.length ? `Find, all ${total.toLocaleString("en")}` : "Find, put away"),
-    by[session]?.isRead && button(archived ? "Take it back" : "Put it away", () => act.archive(instance.id, session, !archived)),
+    h("a", { class: "plain", href: `#/talks/${encodeURIComponent(instance.id)}` }, icon("note"), `All conversations${total > list.length ? `, ${total.toLocaleString("en")}` : ""}`),
+    by[session]?.isRead && button(archived ? "Restore" : "Archive", () => act.archive(instance.id, session, !archived)),
     by[session]?.isRead && button("Save as file", () => act.saveTalk(instance, session), { title: "What this page has loaded of it, as JSON" }));
 }
 
@@ -164,6 +164,6 @@ export function talk(s, instance, act) {
     session !== NEW && !held?.isRead && !error && loading("the conversation", 3),
     total > 0 && h("div", { class: "turns", role: "feed", "aria-label": "Messages" },
       h("div", { key: "above" }), numbers.map((number) => turnArticle(number, held.turns.get(number), total, s, instance, act)), h("div", { key: "below" })),
-    held?.archived && quiet("This conversation is put away and takes no message."),
+    held?.archived && quiet("This conversation is archived and takes no message."),
     session === NEW && total === 0 && quiet("What you write below begins a conversation. It is kept on this computer."));
 }

@@ -2,7 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { moment, span, when } from "../lib/time.js";
-import { short, workerState } from "../words.js";
+import { workerState } from "../words.js";
 import { button, quiet, section } from "./parts.js";
 import { empty, loading, mark, marked, partial } from "./states.js";
 
@@ -39,8 +39,7 @@ const EVENTS = {
 
 /** One event of a role as a line. */
 export function activityText(row) {
-  const tool = row.tool ? short(String(row.tool).split("@")[0]) : "";
-  const words = EVENTS[row.type]?.(row, tool);
+  const words = EVENTS[row.type]?.(row, row.tool);
   return words ?? [row.type, row.reason ?? row.detail ?? row.teaching].filter(Boolean).join(" · ");
 }
 
@@ -64,8 +63,8 @@ function toolState(tool) {
   return tool.advertised ? marked("locked, offered", "done", "done") : marked("locked, not offered", "waiting", "waiting");
 }
 
-const tool = (row) => h("li", { key: row.id, title: row.id },
-  h("span", { class: "mono" }, short(row.id.split("@")[0])), h("span", { class: "quiet" }, row.kind), toolState(row));
+const tool = (row) => h("li", { key: row.id },
+  h("span", { class: "mono" }, row.id), h("span", { class: "quiet" }, row.kind), toolState(row));
 
 const source = (row) => h("li", { key: row.name },
   h("span", { class: "mono" }, row.name), h("span", { class: "quiet" }, row.type), h("code", { class: "wide" }, row.access));

@@ -11,7 +11,7 @@ const PRESENCE = ["list_connections", "awake_status"];
 const HOUSE = ["list_projects", "list_agents"];      // no word in a thread moves these
 let told = null;             // what waited for the person when it was last looked at
 
-const call = async (name, args) => (await post(`/council/api/${name}`, args)).result;
+export const call = async (name, args) => (await post(`/council/api/${name}`, args)).result;
 
 /** {value, error} of an act that only reads, as far as it is known. */
 export const ask = (name, args = {}) => asked(name + JSON.stringify(args), async () => {

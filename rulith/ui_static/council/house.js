@@ -8,7 +8,7 @@ import { button, pairs, quiet } from "../components/parts.js";
 import { page, pane } from "../components/screen.js";
 import { known, marked } from "../components/states.js";
 import { plural } from "../words.js";
-import { ask, dialog, does, quick } from "./data.js";
+import { ask, call, dialog, does, quick } from "./data.js";
 import { agents, colorField, go, isPerson, link, press, rooms, usd, who } from "./parts.js";
 
 const NAME = ["name", "Name", { required: true, maxlength: 80 }];
@@ -59,13 +59,13 @@ export const project = (s, act, id) => known(act, "project", ask("list_projects"
   if (s.route.at[2] === "agent") return create(s, act, id);
   return !row ? page(s, act, "Project", GONE) : page(s, act, row.name, changing(key, act, row, [NAME, colorField, FOLDER], "update_project", "Save the project", () => ({ id })), pairs([["Remote", row.git_remote]]),
     e("section", e("h3", "New room"), making(`room/${key}`, act, "Make the room", [NAME, PURPOSE], "create_room", () => ({ project_id: id }), (made) => go("room", made.id))),
-    e("section", e("h3", "Agents"), e("ul.case-list", own.map((each) => agentRow(each, h("details", { key: "lose" }, e("summary", "Delete"), deletingAgent(each, act))))), e("p", link("Make an agent", "project", id, "agent"))),
+    e("section", e("h3", "Agents"), e("ul.case-list", own.map((each) => agentRow(each, deletingAgent(each, act)))), e("p", link("Make an agent", "project", id, "agent"))),
     losing(`lose/${key}`, act, "Delete the project", row.name, stats ? `Lost with it: ${plural(stats.rooms, "room")}, ${plural(stats.threads, "thread")}, ${plural(stats.messages, "reply", "replies")}, ${plural(stats.agents, "agent")}. Kept in its folder: ${plural(stats.exported_records, "record")}.` : "", async () => await does(`lose/${key}`, "delete_project", { id }) && go("needs", 0)));
 });
 
 export const add = (s, act) => page(s, act, "Add a project folder",
   e("p", "In a council, programs and you argue a question to a recorded decision. It begins with a folder on this computer: agents may read it, within limits, and records are written to its ", e("code", ".rivendell/threads"), "."),
-  making("add", act, "Add the folder", [["folder", "Folder", { required: true, class: "mono", note: "The full path of a folder that is there. It gets a room #general." }], ["name", "Name", { maxlength: 80, note: "Empty takes the folder's name." }]], "create_project", () => ({}), (made) => go("project", made.id)));
+  making("add", act, "Add the folder", [["folder", "Folder", { required: true, class: "mono", note: "The full path of a folder that is there. It gets a room #general." }], ["name", "Name", { maxlength: 80, note: "Empty takes the folder's name." }]], "create_project", () => ({}), async ({ id }) => go("room", (await call("list_rooms", {})).find((row) => row.project_id === id).id)));
 
 const joining = (key, list, joined, change) => e("fieldset", e("legend", "Rooms"), list.map((row) => check(row.id, `#${row.name}`, joined.includes(row.id), (on) => change(row.id, on))));
 const kindOf = (given) => ("profile_id" in given ? { profile_id: given.profile_id === "" ? null : Number(given.profile_id) } : {});

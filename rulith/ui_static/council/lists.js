@@ -9,10 +9,10 @@ import { page, pane } from "../components/screen.js";
 import { empty, known, mark, marked, windowed } from "../components/states.js";
 import { plural } from "../words.js";
 import { ask, notifies, notify } from "./data.js";
-import { agents, rooms, spent, tagOf, tags, threadState, to, usd, who } from "./parts.js";
+import { agents, isPerson, link, rooms, spent, tagOf, tags, threadState, to, usd, who } from "./parts.js";
 
 const ALL = 200;
-const STATUSES = [["open", "open"], ["all", "all"], ["resolved", "resolved or closed"], ["blocked", "blocked"]];
+const STATUSES = [["open", "open"], ["all", "all"], ["resolved", "ended"], ["blocked", "blocked"]];
 const SORTS = [["last_reply", "newest reply"], ["created", "newest thread"], ["activity", "most replies"]];
 
 /** How far the answers are: at work, given, or awaited. */
@@ -30,9 +30,9 @@ function room(s, act, id) {
     row?.purpose && quiet(row.purpose),
     row?.paused && marked("Paused: agents neither open nor answer here.", "waiting", "waiting"),
     row && quiet(`${spent(row)} spent, as the agents say`),
-    e("div.filters", field("filter", "status", "Show", { options: STATUSES }), field("filter", "tag", "Tag", { options: [["", "every tag"], ...tags().map((each) => [each.tag, each.label])] }), field("filter", "sort", "First", { options: SORTS })),
+    e("div.filters", field("filter", "status", "Show", { options: STATUSES }), field("filter", "sort", "First", { options: SORTS }), field("filter", "tag", "Tag", { options: [["", "every tag"], ...tags().map((each) => [each.tag, each.label])] })),
     known(act, "threads", ask("list_threads", { room: id, status, sort, limit: ALL, ...(tag && { tag }) }), (rows) => (rows.length === 0
-      ? empty(status === "open" ? "No open thread." : "No thread of this kind.", "A thread asks those it names, and ends with a recorded decision.")
+      ? empty(status === "open" ? "No open thread." : "No thread of this kind.", "A thread asks those it names, and ends with a recorded decision.", row && status === "open" && !agents().some((each) => !isPerson(each) && each.rooms.includes(id)) && [" No agent is here to answer yet: ", link("Make an agent", "project", row.project_id, "agent"), "."])
       : [threads(s, act, ["room", id], rows, "the first by this order"), rows.length === ALL && quiet(`The first ${ALL}. A tag or a state narrows them; the search finds the rest.`)])),
   ], { tools: [h("a", { class: "button", href: to("room", id, "new") }, "New thread"), h("a", { class: "plain", href: to("room", id, "settings"), "aria-label": "Room settings" }, icon("gear"))] });
 }

@@ -6,6 +6,7 @@ import { field, form, formOf, problem, put, submit, sure } from "../components/f
 import { button, quiet, section, toConsole } from "../components/parts.js";
 import { pane, screenOf } from "../components/screen.js";
 import { empty, known, marked } from "../components/states.js";
+import { NEW } from "../components/talk.js";
 import { e, h } from "../lib/dom.js";
 import { listeners } from "../sync.js";
 import { argsText } from "../words.js";
@@ -80,9 +81,19 @@ const ask = async (route, body, take) => {
   if (answer) put("install", take(answer));
 };
 
-function install(act, { savedText: text, saved: { file, path } }) {
+/** What an installed draft is good for: a conversation about a new Case of its type. */
+function using(act, { caseContracts }) {
+  const talk = (caseType, keys) => {
+    act.target(inst, NEW, { caseId: "new", caseType, businessKey: keys.map((each) => `${each}=`).join("\n") });
+    act.newTalk(inst);
+  };
+  return [e("p", marked("installed", "done", "done"), " To use it, begin a Case: fill in its key, and write what it is about."),
+    e("div.row", Object.entries(caseContracts ?? {}).map(([name, row]) => button(`Begin a Case: ${row.title ?? name}`, () => talk(name, Object.keys(row.business_key ?? {})), { kind: "primary" })))];
+}
+
+function install(act, { draft, savedText: text, saved: { file, path } }) {
   const { shown, done } = form("install"), before = shown?.installed, same = before?.digest === shown?.release.digest;
-  return e("div.box", e("h4", "Install it"), quiet("With your own sign-in in the Console, or in a terminal: ", e("code", `rulith capability install ${path}`)), problem("install", act), done ? e("p", marked("installed", "done", "done")) : [
+  return e("div.box", e("h4", "Install it"), quiet("With your own sign-in in the Console, or in a terminal: ", e("code", `rulith capability install ${path}`)), problem("install", act), done ? using(act, draft) : [
     shown && [e("p", `${shown.release.title} ${shown.release.version} ${!before ? "is new" : same ? "is installed already" : `replaces ${before.version}`}.`), e("ul", shown.changes.map((row) => e("li", `${row.part} ${row.name} ${row.change}`)), texts(shown.conflicts))],
     shown && !same && !shown.conflicts.length ? button("Install for every Agent", () => ask("capability-install", { text, digest: shown.release.digest, replaces: before?.digest ?? "" }, () => ({ done: true })), { kind: "primary" })
       : button("Show what installing changes", () => ask("capability-check", { text }, ({ result }) => ({ shown: result })), { kind: "button" })],

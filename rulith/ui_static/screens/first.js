@@ -4,16 +4,22 @@ import { post } from "../api.js";
 import { button } from "../components/parts.js";
 import { marked } from "../components/states.js";
 import { e, h } from "../lib/dom.js";
+import { keep, kept } from "../store.js";
 import { loadBench } from "../sync.js";
 
-const isDone = (row) => row.caseType.startsWith("verified_calculation") && row.disposition === "completed";
+/** Whether a proof was opened in this browser. */
+function hasSeen(s) {
+  const seen = kept("proof", false) || Object.values(s.proofs).some(({ proof }) => proof);
+  if (seen) keep("proof", true);
+  return seen;
+}
 
 /** The list, while something in it is still to be done and all of it is known. */
 export function steps(s, instance, act) {
-  const board = s.boards[instance.id]?.board, cases = board?.cases;
-  if (!cases || instance.mode !== "local_agent") return null;
+  const board = s.boards[instance.id]?.board;
+  if (!board || instance.mode !== "local_agent") return null;
   const list = [
-    [cases.some(isDone), "See a proof", "Press the button of the calculation below, then any Why. It takes no model."],
+    [hasSeen(s), "See a proof", "Press the button of the calculation below, then any Why. It takes no model."],
     [instance.model.ready, "Give it a model", h("a", { href: `#/agents/${encodeURIComponent(instance.id)}` }, "Set one up and test it"), ": the test shows what the service answered. One on this computer needs no key."],
     [Boolean(board.connection?.files?.read), "Give it a file", "Once it has a model, add one with the button below the message field and ask about it. This is done when the Worker has read it for the model."]];
   if (list.every(([done]) => done)) return null;

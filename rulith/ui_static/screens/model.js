@@ -31,7 +31,7 @@ function fields(key, model, own) {
     text("name", "Model name", "As the endpoint calls it.", { maxlength: 256 }),
     text("key", "API key", model.keyConfigured && own ? "One is saved. Leave this empty to keep it for the same scheme, host and port." : "Needed unless the endpoint is on this computer. It is never shown again.", { type: "password", maxlength: 4096 }),
     model.keyConfigured && own && check("clearKey", "Remove the saved API key", given.clearKey ?? false, (clearKey) => put(key, { clearKey })),
-    e("div.fields", text("thinking", "Thinking", "", { options: THINKING }), text("maxOutputTokens", "Output tokens", "256 to 65,536", { inputmode: "numeric" })),
+    e("div.fields", text("thinking", "Thinking", "", { options: THINKING }), text("maxOutputTokens", "Output tokens, 256 to 65,536", "", { inputmode: "numeric" })),
     check("toolsAsText", "Tools as text", given.toolsAsText ?? false, (toolsAsText) => put(key, { toolsAsText })),
     quiet("For a service that takes no tools, or a very small model that calls one whatever you say: the tools stand in the prompt, and its calls are read from its words.")];
 }

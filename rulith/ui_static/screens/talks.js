@@ -1,4 +1,4 @@
-/** The conversations of an Agent, #/talks/<agent>?q=<words>&away=1: found by their words, active ones and those put away. */
+/** The conversations of an Agent, #/talks/<agent>?q=<words>&away=1: found by their words, active ones and those archived. */
 
 import { at, get } from "../api.js";
 import { asked, stale } from "../asks.js";
@@ -32,7 +32,7 @@ function search(s, id) {
 }
 
 const hit = (id, row, now) => h("li", { key: `${row.sessionKey} ${row.turn}` }, h("a", { class: "found", "data-row": true, href: place(id, row.sessionKey, row.turn + 1) },
-  e("span.over", `${WHO[row.who]} in “${row.title}”`, row.archived && " (put away)", ", message ", (row.turn + 1).toLocaleString("en"), " · ", when(row.at, now)),
+  e("span.over", `${WHO[row.who]} in “${row.title}”`, row.archived && " (archived)", ", message ", (row.turn + 1).toLocaleString("en"), " · ", when(row.at, now)),
   e("span", row.before, e("mark", row.match), row.after)));
 
 function found(s, act, id, words) {
@@ -47,11 +47,11 @@ function list(s, act, id, isAway) {
   let next = null;
   const pages = offsets.map((index) => known(act, "list", asked(`list ${id} ${isAway} ${index}`, () => get(at(id, "conversations", { archived: isAway, offset: index * 50 })), { talks: true }), (answer) => {
     next = answer.hasMore ? answer : null;
-    if (answer.total === 0) return empty(isAway ? "No conversation is put away." : "No conversation yet.", isAway ? "One that is put away stays here and takes no message." : "Write to the Agent and one begins.");
+    if (answer.total === 0) return empty(isAway ? "No conversation is archived." : "No conversation yet.", isAway ? "An archived one stays here and takes no message." : "Write to the Agent and one begins.");
     return answer.conversations.map((row) => h("li", { key: row.sessionKey, class: "talk-row" },
       h("a", { "data-row": true, href: place(id, row.sessionKey) }, row.title),
       e("span.quiet", `${row.turns.toLocaleString("en")} ${row.turns === 1 ? "message" : "messages"} · `, when(row.at, s.now)),
-      button(isAway ? "Take it back" : "Put it away", () => act.archive(id, row.sessionKey, !isAway))));
+      button(isAway ? "Restore" : "Archive", () => act.archive(id, row.sessionKey, !isAway))));
   }));
   return [h("ul", { "data-list": true }, pages),
     next && button(`Show more of ${next.total.toLocaleString("en")}`, () => act.more(`talks ${id}`, offsets.length + 1))];
@@ -66,7 +66,7 @@ export function view(s, act) {
   return screenOf(s, "talks", true, page(s, act, `Conversations with ${instance.name}`,
     h("p", {}, h("a", { href: place(id, "") }, "Back to the conversation")),
     search(s, id),
-    q ? found(s, act, id, q) : [h("nav", { class: "kinds", "aria-label": "Which conversations" }, kind("Active", ""), kind("Put away", "1")), list(s, act, id, away === "1")]));
+    q ? found(s, act, id, q) : [h("nav", { class: "kinds", "aria-label": "Which conversations" }, kind("Active", ""), kind("Archived", "1")), list(s, act, id, away === "1")]));
 }
 
 export const up = (s) => { location.hash = place(s.route.at[0], ""); return true; };
