@@ -97,7 +97,7 @@ function install(act, { draft, savedText: text, saved: { file, path } }) {
     shown && [e("p", `${shown.release.title} ${shown.release.version} ${!before ? "is new" : same ? "is installed already" : `replaces ${before.version}`}.`), e("ul", shown.changes.map((row) => e("li", `${row.part} ${row.name} ${row.change}`)), texts(shown.conflicts))],
     shown && !same && !shown.conflicts.length ? button("Install for every Agent", () => ask("capability-install", { text, digest: shown.release.digest, replaces: before?.digest ?? "" }, () => ({ done: true })), { kind: "primary" })
       : button("Show what installing changes", () => ask("capability-check", { text }, ({ result }) => ({ shown: result })), { kind: "button" })],
-  button("Download the file", () => act.saveFile(file, text, "application/json"), { kind: "button" }), toConsole("Sources and Tools in the Console", "#capabilities"));
+  button("Download the file", () => act.saveFile(file, text, "application/json"), { kind: "button" }), toConsole("Its Sources, in the Console", "#sources"), toConsole("Its Tools, in the Console", "#tools"));
 }
 
 function after(act, found, modelDestination) {
