@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+
+from rulith.disk.locks import KernelLock
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN_S = 110.0
@@ -119,12 +124,39 @@ class Product:
 
 
 @pytest.fixture(scope="session")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Product:
-    """The archive of this checkout, built once."""
-    out = tmp_path_factory.mktemp("built") / "rulith.pyz"
-    built = subprocess.run([sys.executable, str(ROOT / "build_pyz.py"), "--out", str(out)], capture_output=True, text=True)
-    assert built.returncode == 0, built.stdout + built.stderr
-    return Product(out)
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what a build reads and `rulith.pyz`, made once for all processes of this run.
+
+    The sources are copied first: an edit made during the run must not look like a difference. The file lies there a second
+    time under its digest, and what starts from that name keeps its compiled modules, as the roles of a home do.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "built"
+    folder.mkdir(exist_ok=True)
+    lock, out = KernelLock(folder / "building"), folder / "rulith.pyz"
+    while not lock.take():
+        time.sleep(0.1)
+    try:
+        if not out.exists():
+            sources = folder / "sources"
+            for name in ("rulith", "protocol", "examples"):
+                shutil.copytree(ROOT / name, sources / name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+            for name in ("build_pyz.py", "requirements-bundle.txt", "pyproject.toml", "LICENSE"):
+                shutil.copy(ROOT / name, sources)
+            fetch = "import sys; sys.path.insert(0, '.'); import build_pyz; build_pyz.wheels(None)"
+            for words, cwd in ((["-c", fetch], ROOT), (["build_pyz.py", "--wheels", str(ROOT / "wheels"), "--out", str(out)], sources)):
+                done = subprocess.run([sys.executable, *words], cwd=cwd, capture_output=True, text=True)
+                assert done.returncode == 0, done.stdout + done.stderr
+            shutil.copy(out, folder / f"{hashlib.sha256(out.read_bytes()).hexdigest()}.pyz")
+    finally:
+        lock.release()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def product(built: Path) -> Product:
+    """The archive of this checkout."""
+    return Product(next(path for path in built.glob("*.pyz") if path.stem != "rulith"))
 
 
 def write_order(folder: Path, **fields: object) -> None:
