@@ -17,6 +17,7 @@ export function cases(s, instance, act) {
   const board = s.boards[instance.id]?.board;
   if (!board) return loading("Cases");
   if (board.cases.length === 0) return empty("No Case yet.", "A Case is one job with its goals and its proof. The calculation opens the first.");
+  screen("case");            // the next press needs it
   const limit = s.ui.more.cases ?? SHOWN, text = (s.ui.find ?? "").trim().toLowerCase();
   const { rows, found, error } = (board.casesTotal ?? 0) > board.cases.length ? paged(s, instance, text, limit) : here(board, text);
   return [

@@ -6,6 +6,7 @@ import { loading, mark, marked, refused } from "../components/states.js";
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { when } from "../lib/time.js";
+import { screen } from "../screens.js";
 import { caseState, caseTitle, keyText, plural, short } from "../words.js";
 import { ask, closers, whyNot } from "./inspect.js";
 import { timeline } from "./timeline.js";
@@ -16,6 +17,7 @@ export function one(s, instance, act) {
   if (entry?.error && !entry.detail) return [back, refused(entry.error, act, "The Case could not be read")];
   if (!entry?.detail) return [back, loading("the Case", 5)];
   const detail = entry.detail;
+  screen("proof");           // the next press needs it
   const closed = detail.case.status === "closed";
   return [
     back,
