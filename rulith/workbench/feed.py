@@ -52,7 +52,10 @@ class Feed:
 
     def rows(self, after: int = 0, *, instance: str | None = None, limit: int | None = None) -> list[dict[str, object]]:
         """Rows later than `after`, oldest first; of one instance, and only the newest `limit`, where asked."""
-        found = [row for row in self._rows if row["sequence"] > after and instance in (None, row["instanceId"])]
+        oldest = self._rows[0]["sequence"] if self._rows else 0
+        found = self._rows[max(0, after + 1 - oldest):]      # numbered without a hole
+        if instance is not None:
+            found = [row for row in found if row["instanceId"] == instance]
         return found if limit is None else found[-limit:]
 
     def has_gap(self, after: int) -> bool:
