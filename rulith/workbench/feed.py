@@ -66,14 +66,17 @@ class Feed:
     async def stream(self, after: int, wait_s: float | None = None) -> AsyncIterator[bytes]:
         """Rows later than `after` as server-sent events, then each new one as it comes, without end.
 
-        The first event is `hello`: which run answers, from which row on, and whether any were missed.
+        The first event is `hello`: which run answers, from which row on, and whether any were missed; another
+        one comes where rows were let go before this reader took them.
         With `wait_s` it ends after the next rows, or when none came for so long.
         """
-        gap = self.has_gap(after)
-        seen = self.sequence if gap else after
-        yield _event({"type": "hello", "serverId": self.server_id, "from": seen, "gap": gap}, seen)
+        greets, seen = True, after
         while True:
             more = self._more
+            if (gap := self.has_gap(seen)) or greets:
+                greets, seen = False, self.sequence if gap else seen
+                yield _event({"type": "hello", "serverId": self.server_id, "from": seen, "gap": gap}, seen)
+                continue
             rows = self.rows(seen)
             if rows:
                 seen = rows[-1]["sequence"]

@@ -49,6 +49,23 @@ def test_a_reader_who_slept_past_the_kept_rows_is_told_of_the_gap():
     assert asyncio.run(first(feed, 1, 1))[0]["gap"]
 
 
+def test_a_reader_slower_than_rows_are_let_go_is_told_of_the_gap():
+    """Past bug: the stream went on behind the hole as if nothing were missing."""
+    async def scene():
+        feed = filled(1)
+        stream = feed.stream(0)
+        read = [*parsed(await anext(stream)), *parsed(await anext(stream))]
+        for _ in range(FEED_ROWS_MAX + 1):
+            feed.put("tick")
+        read += parsed(await anext(stream))
+        feed.put("next")
+        return [*read, *parsed(await anext(stream))]
+    hello, first, again, after = asyncio.run(scene())
+    assert (hello["gap"], first["sequence"]) == (False, 1)
+    assert (again["type"], again["gap"], again["from"]) == ("hello", True, FEED_ROWS_MAX + 2)
+    assert after["sequence"] == again["from"] + 1
+
+
 def test_a_row_put_while_a_reader_waits_reaches_it():
     async def scene():
         feed = filled(0)
