@@ -17,7 +17,7 @@ const dirty = new Set();     // drafts that the workbench does not have as they 
 const timers = new Map();
 
 const entryOf = (s, id) => (s.talks[id] ??= { by: {} });
-const heldOf = (s, id, session) => ((entryOf(s, id).by ??= {})[session] ??= { turns: new Map(), numbers: new Map(), open: new Map(), total: 0, sequence: 0, arrived: 0, missed: 0 });
+const heldOf = (s, id, session) => ((entryOf(s, id).by ??= {})[session] ??= { turns: new Map(), numbers: new Map(), open: new Map(), total: 0, sequence: 0, arrived: 0, told: null });
 
 export const loadTalks = (id) => read(`talks ${id}`, async () => {
   try {
@@ -38,9 +38,10 @@ function put(held, number, turn) {
 
 const flight = (id, session, before) => `talk ${id}/${session}/${before ?? ""}`;
 
-/** The stretch of turns that ends before number `before`, or the newest. What rows of the feed have moved since stays. */
+/** The stretch of turns that ends before number `before`, or the newest: then what the feed tells meanwhile waits for it. */
 export const loadTalk = (id, session, before) => read(flight(id, session, before), async () => {
   try {
+    if (before === undefined) heldOf(state, id, session).told ??= [];
     const page = await get(at(id, "conversation", before === undefined ? { session } : { session, before }));
     change((s) => {
       const held = heldOf(s, id, session);
@@ -49,45 +50,46 @@ export const loadTalk = (id, session, before) => read(flight(id, session, before
         if (!known || known.id !== turn.id || known.heard <= page.sequence) put(held, page.first + index, { ...turn, heard: page.sequence });
       });
       Object.assign(held, { isRead: true, error: null, archived: page.archived, total: Math.max(held.total, page.total), sequence: Math.max(held.sequence, page.sequence) });
-      if (held.missed > page.sequence) loadTalk(id, session);
-      held.missed = 0;
+      const rows = before === undefined && held.told;
+      if (rows) held.told = null;
+      for (const row of rows || []) listeners.turn(row);
     });
   } catch (error) {
-    change((s) => Object.assign(heldOf(s, id, session), { error, failedAt: Date.now() }));
+    change((s) => Object.assign(heldOf(s, id, session), { error, failedAt: Date.now(), ...(before === undefined && { told: null, isRead: false }) }));
     throw error;
   }
 });
 
 /** A row about one turn: its head, one of its parts, or more words of one. What does not fit is read again. */
-listeners.turn = ({ sequence, instanceId: id, session, id: turnId, turn, part, words, n, from }) => change((s) => {
-  const entry = entryOf(s, id);
-  if (!entry.list?.some((row) => row.sessionKey === session)) loadTalks(id);
+listeners.turn = (row) => change((s) => {
+  const { instanceId: id, session } = row;
+  if (!entryOf(s, id).list?.some((each) => each.sessionKey === session)) loadTalks(id);
   const held = heldOf(s, id, session);
-  const number = held.numbers.get(turnId);
-  if (number === undefined) {
-    if (!held.isRead) held.missed = sequence;
-    else if (sequence > held.sequence && turn?.state === "queued") {
-      put(held, held.total, { ...turn, parts: [], heard: sequence });
-      held.total += 1;
-      held.arrived += 1;
-    } else if (sequence > held.sequence) {
-      held.missed = sequence;
-      loadTalk(id, session);
-    }
+  if (held.told) held.told.push(row);
+  else if (held.isRead) hear(held, row);
+});
+
+function hear(held, row) {
+  const { sequence, instanceId: id, session, id: turnId, turn, part, words, n, from } = row;
+  const number = held.numbers.get(turnId), before = held.turns.get(number);
+  if (sequence <= (before?.heard ?? held.sequence)) return;
+  if (!before && turn?.state === "queued") {
+    put(held, held.total, { ...turn, parts: [], heard: sequence });
+    held.total += 1;
+    held.arrived += 1;
     return;
   }
-  const before = held.turns.get(number);
-  if (sequence <= before.heard) return;
-  const said = before.parts.find((row) => row.n === n)?.text;
-  if (words !== undefined && (said ?? "").length !== from) {
-    loadTalk(id, session, number + 1);
+  const said = before?.parts.find((each) => each.n === n)?.text;
+  if (!before || (words !== undefined && (said ?? "").length !== from)) {
+    held.told = [];
+    loadTalk(id, session);
     return;
   }
   const now = part ?? (words !== undefined && { n, kind: "said", text: (said ?? "") + words });
   if (now && now.kind === "said" && said === undefined) held.arrived += 1;
   const parts = now ? [...before.parts.filter((row) => row.n !== now.n), now].sort((a, b) => a.n - b.n) : before.parts;
   put(held, number, { ...before, ...turn, parts, heard: sequence });
-});
+}
 
 listeners.archived = ({ instanceId: id, session, archived }) => {
   change((s) => { heldOf(s, id, session).archived = archived; });

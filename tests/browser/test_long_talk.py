@@ -193,6 +193,38 @@ def test_every_word_of_a_call_has_its_card_and_a_closed_case_its_line(browser, b
         assert violations(page) == []
 
 
+ROW = """async (row) => { const { listeners } = await import('/ui/sync.js'); listeners.turn({ session: 'raced', id: 't', ...row }) }"""
+
+
+def test_what_a_feed_tells_while_a_conversation_is_read_is_not_lost(browser, bench, instance):
+    """Once a read that began earlier had swept away what came before it and was told while it was under way."""
+    call = {"n": 1, "kind": "step", "step": 1, "label": "QueryBoard", "startedAt": "2026-10-03T08:00:00.000Z", "endedAt": None, "input": "{}", "output": ""}
+    turn = {"id": "t", "sessionKey": "raced", "text": "how far", "at": "2026-10-03T08:00:00.000Z", "state": "running", "startedAt": "2026-10-03T08:00:00.000Z", "endedAt": None,
+            "outcome": "", "problem": "", "caseId": "", "parts": []}
+    asked, first = [], 10**6               # sequences beyond those of this run
+    with Watched(browser, bench) as page:
+        page.route("**/conversation?session=raced*", lambda route: asked.append(route))
+
+        def answer(sequence, **changes):
+            asked.pop(0).fulfill(json={"ok": True, "turns": [{**turn, **changes}], "first": 0, "total": 1, "archived": False, "sequence": first + sequence})
+
+        def told(sequence, **row):
+            page.evaluate(ROW, {"instanceId": instance["id"], "sequence": first + sequence, **row})
+
+        with page.expect_request("**/conversation?session=raced*"):
+            at(page, bench, f"{instance['id']}/now?talk=raced")
+        told(2, part={**call, "state": "running"})
+        told(3, part={**call, "state": "done", "output": "it is so"})
+        answer(1)
+        shown = page.get_by_role("article", name="Message: how far")
+        expect(shown).to_be_visible()
+        told(4, words="It ends.", n=2, **{"from": 0})
+        while asked:                       # what was read anew was true before the last words
+            answer(3, parts=[{**call, "state": "done", "output": "it is so"}])
+        expect(shown).to_contain_text("It ends.")
+        expect(shown.locator(".step .mark")).to_have_text("Accepted")
+
+
 def test_ten_thousand_messages_scroll_are_found_and_cost_few_elements(browser, bench, instance):
     place = write_talk(bench.home / "workbench" / "instances" / instance["id"] / "conversations", {"origin": "home", "accountId": "", "agentId": instance["agentId"]}, MANY,
                        say=lambda n: f"Answer {n}: {HOSTILE_WORDS}" if n == 4_000 else f"Answer {n}: " + "some words. " * (n % 40))
