@@ -162,6 +162,7 @@ CHANGE_LINES_MAX = 12            # of what changed since a model last looked
 CHANGE_CHARS_MAX = 240           # of one such line
 SHOWN_FACTS_MAX = 4_000          # things remembered as a model last saw them
 REFUSED_ALIKE_MAX = 2            # refusals of the same call for the same reason; a further one ends the turn
+RELOAD_WAIT_S = 30.0             # how long a message waits for its Agent's next process
 TASK_BODY_BYTES_MAX = 65_536      # one message to `agent --serve`
 STOP_BODY_BYTES_MAX = 4_096
 COUNCIL_LOOKS_MAX = 8            # looks into folders at one time, a thread each

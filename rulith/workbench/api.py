@@ -44,7 +44,7 @@ from rulith.workbench.tools_api import ToolRoutes
 STATUS = {**ACCOUNT_STATUS, **TOOLS_STATUS, **PROFILES_STATUS, **SETTINGS_STATUS, **AUTHORING_STATUS, "token_unknown": 401, "request_too_large": 413, "page_locked": 401, "origin_foreign": 403, "host_not_loopback": 403, "route_unknown": 404,
           "instance_unknown": 404, "gateway_not_ready": 503, "gateway_answer": 502, "input_changed": 409, "run_under_way": 409,
           "run_not_running": 409, "job_closed_otherwise": 409, "job_not_in_input": 409, "worker_not_online": 409,
-          "agent_not_ready": 409, "agent_started": 409, "material_custodian_offline": 503, "material_submission_mismatch": 409,
+          "agent_not_ready": 409, "agent_started": 409, "material_custodian_offline": 503, "material_submission_mismatch": 409, "material_owner_changed": 409,
           "council_not_ready": 503, "council_unanswered": 502, "council_not_ours": 409}
 NO_STORE = [("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"),
             ("cross-origin-resource-policy", "same-origin")]

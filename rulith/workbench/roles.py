@@ -81,6 +81,11 @@ class Role:
         self._again = True
         self._happen(On.STOP)
 
+    @property
+    def is_coming(self) -> bool:
+        """Whether a process of it is on its way that nobody has to ask for."""
+        return self.state is Is.STARTING or (self.state is Is.STOPPING and self._again)
+
     def row(self) -> dict[str, object]:
         """As the page reads it."""
         return {"state": self.state.value, "since": self.since, "pid": self.child.pid if self.child else None,

@@ -12,8 +12,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from rulith.base.errors import Refused
-from rulith.base.limits import ATTACHMENTS_MAX, DRAFT_CHARS_MAX
+from rulith.base.limits import ATTACHMENTS_MAX, DRAFT_CHARS_MAX, RELOAD_WAIT_S
 from rulith.disk.drafts import Drafts
+from rulith.net.link import within
 from rulith.net.messages import Request, Response
 from rulith.workbench import materials
 from rulith.workbench.feed import Feed
@@ -66,16 +67,42 @@ def posts(feed: Feed) -> dict[str, Route]:
 
 
 async def task(feed: Feed, instance: Instance, body: dict) -> Response:
-    """A message, as the Agent's service takes it; the draft that it was is gone with its acceptance."""
-    key = str(body.get("sessionKey") or "new")
-    instance.talker.check_ready()
-    answer = await instance.talker.ask("/task", *await materials.task_of(instance, body))
+    """A message, as the Agent's service takes it; the draft that it was is gone with its acceptance.
+
+    It waits while the Agent reloads. One that the Agent said not to take (503) goes once more to the process that comes
+    after, if that is the same Agent's; one whose answer was lost never does, since it may have been taken.
+    Raises Refused: agent_not_ready, material_owner_changed, what its files refuse.
+    """
+    key, talker, whose = str(body.get("sessionKey") or "new"), instance.talker, _whose(instance)
+    if talker.role.is_coming:
+        await _reloaded(instance, talker.served, whose)
+    talker.check_ready()
+    served, message = talker.served, await materials.task_of(instance, body)
+    answer = await talker.ask("/task", *message)
+    if answer.status == 503:
+        await _reloaded(instance, served, whose)
+        answer = await talker.ask("/task", *message)
     if answer.status == 202:
         kept = await asyncio.to_thread(_store(instance).one, key)
         if kept is not None and kept.get("requestId") == body.get("requestId"):
             await _keep(instance, key, None)
             feed.put("draft", instance=instance.id, session=key, tab="")
     return answer
+
+
+async def _reloaded(instance: Instance, served: int, whose: tuple[str, ...]) -> None:
+    try:
+        await within(RELOAD_WAIT_S, instance.talker.serving_after(served))
+    except asyncio.TimeoutError:
+        raise Refused("agent_not_ready", name=instance.name, problem=f"it did not come back within {RELOAD_WAIT_S:g} s",
+                      todo="Send it again; your message is kept.") from None
+    if _whose(instance) != whose:
+        raise Refused("material_owner_changed", name=instance.name)
+
+
+def _whose(instance: Instance) -> tuple[str, ...]:
+    profile = instance.profile
+    return profile.origin, profile.account_id, profile.agent_id, profile.connection_id
 
 
 def _store(instance: Instance) -> Drafts:

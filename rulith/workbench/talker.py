@@ -60,7 +60,9 @@ class Talker:
         self._searching = asyncio.Lock()
         self.drafting = asyncio.Lock()           # drafts of one Agent are written in the order in which they came
         self._reload = False
-        self.role = Role(f"agent {profile.name}", self._start, clock, ready_on=("serving",), on_event=self._heard, on_change=on_change, refused=REFUSED)
+        self.served = 0                          # how many of its processes have served so far
+        self._waiting: list[asyncio.Future[None]] = []      # for its role to move
+        self.role = Role(f"agent {profile.name}", self._start, clock, ready_on=("serving",), on_event=self._heard, on_change=self._moved, refused=REFUSED)
 
     @property
     def is_wanted(self) -> bool:
@@ -88,10 +90,18 @@ class Talker:
             if not self._reload:
                 self.role.restart()
 
+    def _moved(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
+        self._on_change()
+
     def _heard(self, event: Event) -> None:
         kind, at = event.get("type"), stamp(self._clock.wall_s())
         if kind == "serving":
             self._url = text_of(event.get("url"))
+            self.served += 1
         if kind == "task-queued":
             self._add(Turn(text_of(event.get("task")), text_of(event.get("session")), text_of(event.get("text")), at, attachments=files_of(event.get("attachments"))))
         elif (turn := self._turns.get(text_of(event.get("task")))) is not None:
@@ -134,6 +144,14 @@ class Talker:
         if self.role.state is not Is.ONLINE or not self._url:
             raise Refused("agent_not_ready", name=self.profile.name, problem=f"it is {self.role.state.value.replace('_', ' ')}",
                           todo="Press Start Agent; your message is kept.")
+
+    async def serving_after(self, served: int) -> None:
+        """Return once a process serves that came after that many. Raises Refused agent_not_ready where none will by itself."""
+        while self.served <= served or self.role.state is not Is.ONLINE:
+            if not self.role.is_coming and self.role.state not in (Is.ONLINE, Is.RESTARTING):
+                self.check_ready()
+            self._waiting.append(asyncio.get_running_loop().create_future())
+            await self._waiting[-1]
 
     async def ask(self, path: str, body: Mapping[str, object], more: Mapping[str, str] | None = None) -> Response:
         """What the Agent answers to `POST path`, its refusals in the page's form. Raises Refused agent_not_ready."""

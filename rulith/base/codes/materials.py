@@ -42,6 +42,7 @@ CODES: dict[str, tuple[str, str]] = {
     "material_chunk_corrupt": ("Piece {index} of {id} is not as it was stored.", _DAMAGED),
     "material_digest_mismatch": ("{id} is not the object that was registered.", "Read the material anew; its reference speaks of other bytes."),
     "material_disclosure_refused": ("{id} was added for the model at {recorded!r}, and this one is at {destination!r}.", "Add the file again while this model is set up."),
+    "material_owner_changed": ("Another Agent or line stands behind {name} now, so the message did not go to it.", "Look whom you write to, and send it again."),
     "material_local_only": ("{id} may be read on this machine only.", "Use a model that runs on this machine, or have an owner allow delivery off it in the Console."),
     "material_permission_withdrawn": ("The content of the Source {source!r} may no longer be delivered this way.", "An owner allows it in the Console under Sources."),
     # windows
