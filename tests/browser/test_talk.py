@@ -93,6 +93,9 @@ def test_from_the_model_settings_to_an_answer_a_call_a_stop_and_a_reload(browser
         expect(page.get_by_role("button", name="Leave out order.txt")).to_have_count(0)
         expect(step).to_contain_text("done")
 
+        read.get_by_role("link", name="Open the Case").click()
+        expect(page.locator(".timeline")).to_contain_text(f"with text/plain of 3 bytes, sha256:{hashlib.sha256(b'one').hexdigest()}")
+
         page.get_by_role("button", name="New conversation").click()
         page.get_by_role("link", name="Worker", exact=True).click()
         page.get_by_role("button", name="Stop the Worker").click()

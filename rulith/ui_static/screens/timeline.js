@@ -49,7 +49,8 @@ function line(op, bars, at, isLive) {
         h("line", { x1: 0, x2: WIDTH, y1: 9.5, y2: 9.5, class: "axis" }),
         bars.map((row, index) => bar(row, index, at)),
         isLive && h("line", { key: "now", x1: WIDTH, x2: WIDTH, y1: -2, y2: 12, class: "now-line" })),
-      h("span", { class: "sr" }, story.join("; "))));
+      h("span", { class: "sr" }, story.join("; "))),
+    op.summary?.includes("sha256:") && h("p", { class: "quiet line-label" }, op.summary));       // content that was read, by its digest
 }
 
 export function timeline(operations, now) {
