@@ -143,7 +143,7 @@ const defaults = (s) => page(s, act, "Default model", quiet("For every Agent her
 /** What an Agent is in a word: whether it may begin at all, before what it does. */
 function word(row) {
   if (!row.attached) return marked("not attached", "waiting", "waiting");
-  if (row.orphaned.length) return marked("needs attention", "waiting", "waiting");
+  if (row.blocked) return marked("needs attention", "waiting", "waiting");
   return isLocal(row) ? mark(row.model.ready ? talkState(row.agent.talk) : { words: "model needed", meaning: "waiting", mark: "waiting" }, "small") : mark(workerState(row.worker), "small");
 }
 
