@@ -13,6 +13,7 @@ const LOAD = {
   council: () => import("./council/council.js"),
   agents: () => import("./screens/agents.js"),
   settings: () => import("./screens/settings.js"),
+  account: () => import("./screens/account.js"),
   tools: () => import("./screens/tools.js"),
   authoring: () => import("./screens/authoring.js"),
   moments: () => import("./screens/moments.js"),

@@ -27,10 +27,10 @@ expect.set_options(timeout=WAIT_MS)          # a busy machine draws late; what n
 class Bench:
     """`rulith start` of a home, as a process; `env` are settings of ours that it finds in its environment."""
 
-    def __init__(self, home: Path, **env: str) -> None:
+    def __init__(self, home: Path, *, gateway: str = "", **env: str) -> None:
         environ = {**{name: value for name, value in os.environ.items() if not name.startswith("RULITH_")}, **env}
         self.home = home
-        self.process = subprocess.Popen([sys.executable, "-m", "rulith", "start", "--home", str(home), "--no-browser"], cwd=ROOT,
+        self.process = subprocess.Popen([sys.executable, "-m", "rulith", "start", "--home", str(home), "--no-browser", *(["--gateway", gateway] if gateway else [])], cwd=ROOT,
                                         env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         for line in self.process.stdout:
             if found := re.search(r"(http://127\.0\.0\.1:\d+)(/\?k=\S+)", line):

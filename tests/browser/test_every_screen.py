@@ -23,6 +23,7 @@ PLACES = {
     "council": ["#/council"],
     "agents": ["#/agents", "#/agents/{id}", "#/agents/{other}"],
     "settings": ["#/settings", "#/settings/gateway", "#/settings/nowhere"],
+    "account": ["#/account"],
     "tools": ["#/tools/{id}", "#/tools/{other}"],
     "authoring": ["#/authoring/{id}"],
     "moments": ["#/moments/{id}/{case}"],

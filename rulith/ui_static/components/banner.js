@@ -18,6 +18,9 @@ export function banner(s) {
   }
   const gateway = s.bench?.gateway;
   if (!gateway || gateway.state === "online") return null;
+  if (gateway.state === "signed_out") {
+    return s.route.screen === "account" ? null : line("waiting", "waiting", `This computer is not signed in at ${gateway.url}. `, h("a", { href: "#/account" }, "Sign in"));
+  }
   const lasts = s.now - moment(gateway.since);
   if (gateway.state === "starting") {
     return lasts > SETTLES_MS ? line("running", "running", `The gateway is starting (${span(lasts)}).`) : null;

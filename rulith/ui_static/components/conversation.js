@@ -134,6 +134,7 @@ function aboutTheModel(s, instance, act) {
 
 function waitingForAnAgent(s, act) {
   if (s.benchError) return refused(s.benchError, act, "The workbench could not be read");
+  if (s.bench?.gateway.elsewhere) return h("p", { class: "quiet first-wait" }, "No Agent is set up on this computer yet. ", h("a", { href: "#/account" }, "Account"));
   return h("p", { class: "quiet first-wait", role: "status" }, s.bench
     ? "No Agent in this home yet: the gateway writes one into a new ledger. This takes a moment on the first start."
     : "Reading the workbench.");

@@ -29,7 +29,9 @@ const agent = (row, s, instance, act) => h("li", { key: row.id },
 function list(s, instance, act) {
   const rows = s.bench?.instances;
   if (!rows) return loading("Agents", 2);
-  if (rows.length === 0) return empty("No Agent in this home yet.", "A new home gets one when the gateway writes its ledger.");
+  if (rows.length === 0) {
+    return empty("No Agent in this home yet.", s.bench.gateway.elsewhere ? h("a", { href: "#/account" }, "Set one of your account up") : "A new home gets one when the gateway writes its ledger.");
+  }
   return h("ul", { class: "agents", "data-list": true }, rows.map((row) => agent(row, s, instance, act)));
 }
 
@@ -50,7 +52,7 @@ export const rail = (s, instance, act) =>
     list(s, instance, act),
     council(s, act),
     h("footer", { class: "rail-foot" },
-      h("p", { class: "quiet", title: s.bench?.home }, "This computer · signed in"),
+      h("p", { class: "quiet", title: s.bench?.home }, h("a", { href: "#/account", onclick: () => act.sheet("") }, s.bench?.gateway.state === "signed_out" ? "Not signed in" : "This computer · signed in")),
       h("div", { class: "rail-tools" },
         button("Model settings", () => act.openModel(instance?.id), { mark: "gear", disabled: !instance }),
         h("a", { class: "plain", href: "#/settings", onclick: () => act.sheet("") }, icon("gear"), "Settings"),

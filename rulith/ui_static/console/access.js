@@ -28,7 +28,7 @@ export function access(at, state, work, set, act, ask) {
 
 function computer(row, state, act) {
   const end = () => act("device-end", { id: row.id }, `${row.name} is signed out. What it was paired with works no more.`);
-  return h("li", { class: "card" }, h("h3", {}, row.name), h("p", {}, "Let in by ", row.by, " ", when(row.at, state.now), "; ",
+  return h("li", {}, h("h3", {}, row.name), h("p", {}, "Let in by ", row.by, " ", when(row.at, state.now), "; ",
     row.endedAt ? ["signed out by ", row.endedBy, " ", when(row.endedAt, state.now), "."] : ["ends ", when(row.expiresAt, state.now), " unless it is seen until then."]),
   !row.endedAt && may(state, "owner") && h("div", { class: "buttons" }, h("button", { type: "button", onclick: end }, "Sign it out")));
 }

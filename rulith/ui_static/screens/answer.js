@@ -14,7 +14,7 @@ let seen = 0;                           // the picture of the Board that the Con
 await new Promise((resolve) => {
   document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("answer.css", import.meta.url).href, onload: resolve, onerror: resolve }));
 });
-const view = await import(VIEW).catch(() => null);       // a gateway of an older release has none: then its Console is led to
+const view = state.bench?.gateway.elsewhere ? null : await import(VIEW).catch(() => null);       // a gateway elsewhere, or of an older release, has none here: then its Console is led to
 view?.begin((signedIn) => { if (signedIn !== state.ui.signedIn) change((s) => { s.ui.signedIn = signedIn; }); });
 
 const host = (key, asked) => h("li", { class: "box needs answer", key, "data-answer": key, "data-row": true, tabindex: -1, foreign: true, hook: (element) => view.show(element, asked) });

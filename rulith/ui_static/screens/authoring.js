@@ -8,6 +8,7 @@ import { pane, screenOf } from "../components/screen.js";
 import { empty, known, marked } from "../components/states.js";
 import { NEW } from "../components/talk.js";
 import { e, h } from "../lib/dom.js";
+import { state as store } from "../store.js";
 import { listeners } from "../sync.js";
 import { argsText } from "../words.js";
 
@@ -74,6 +75,7 @@ function drafted({ draft, report, places }) {
 const CONSOLE = "/console/embed.js";     // the gateway's own, as old or new as it is
 const ask = async (route, body, take) => {
   const answer = await submit("install", async () => {
+    if (store.bench.gateway.elsewhere) throw new Error("Download the file, and install it in the Console of the gateway.");
     const said = await (await import(CONSOLE)).ask(route, body);
     if (!said?.ok) throw Object.assign(new Error(said?.teaching ?? "The Console does not answer."), { code: said?.errorCode });
     return said;

@@ -40,9 +40,9 @@ async function does(key, part, body, said) {
 function account(s) {
   const { gateway, council, instances, version, startedAt } = s.bench, words = gateway.state.replaceAll("_", " ");
   const restart = async () => { if (await does("gateway", "/gateway", { operation: "restart" }, "The gateway starts anew")) put("gateway", null); loadBench(); };
-  return [section("Account", e("p", "You are signed in on this computer, by the address that ", e("code", "rulith start"), " printed. Decisions need your passphrase, in the Console."), e("div.row", toConsole("People and sign-ins"))),
+  return [section("Account", e("p", "You are signed in on this computer, by the address that ", e("code", "rulith start"), " printed. Decisions need your passphrase, in the Console."), e("div.row", toConsole("People and sign-ins"), h("a", { class: "button", href: "#/account" }, gateway.elsewhere ? "Account" : "Another gateway"))),
     section("Gateway", e("p", marked(words, gateway.state === "online" ? "done" : "waiting", gateway.state === "online" ? "done" : "waiting"), " ", gateway.detail),
-      pairs([["Address", gateway.url], ["Started by", gateway.owned ? "this workbench" : "another program of this home"], ["Process", gateway.pid], ["Last heard", gateway.heardAt && ago(gateway.heardAt, s.now)]]),
+      pairs([["Address", gateway.url], ["Started by", gateway.elsewhere ? "others, elsewhere" : gateway.owned ? "this workbench" : "another program of this home"], ["Process", gateway.pid], ["Last heard", gateway.heardAt && ago(gateway.heardAt, s.now)]]),
       gateway.owned ? sure("gateway", act, "Restart the gateway", "Agents and Workers wait until it answers again. What was under way stays known: nothing runs twice.", "Restart it", restart) : quiet("Restart it where it was started.")),
     section("What runs", pairs([["Rulith", version], ["Workbench since", when(startedAt, s.now)], ["Council", council.state.replaceAll("_", " ")],
       ...instances.flatMap((row) => [[`${row.name}: Worker`, marked(...Object.values(workerState(row.worker)))], row.mode === "local_agent" && [`${row.name}: Agent`, marked(...Object.values(talkState(row.agent.talk)))]].filter(Boolean))]))];
