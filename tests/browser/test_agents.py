@@ -195,3 +195,50 @@ def test_the_list_says_in_a_word_what_each_agent_waits_for(browser, bench):
         expect(page.get_by_text("Its worker of an earlier workbench still runs as process 4242.")).to_be_visible()
         assert violations(page) == []
     assert all("404" in each for each in watched.complaints), watched.complaints      # the host knows none of them
+
+
+# What an owner does elsewhere: an Agent and a line for it, told once.
+GIVE = """async (passphrase) => {
+  const ask = async (path, body, token = '') => (await fetch(`/console/api/${path}`, { method: 'POST', headers: { 'content-type': 'application/json', 'x-rulith-console': token }, body: JSON.stringify(body) })).json();
+  const { token } = await ask('sign-in', { passphrase });
+  const { result: agent } = await ask('agent-create', { name: 'By hand' }, token);
+  const { result: line } = await ask('connection-create', { name: 'By hand, its line', agentId: agent.id }, token);
+  await ask('sign-out', {}, token);
+  return { token: agent.token, key: line.key };
+}"""
+
+
+def test_an_agent_is_attached_with_what_an_owner_gave_and_takes_anothers_model(browser, bench, model):
+    watched = Watched(browser, bench, quiet=False)
+    with watched as page:
+        given = page.evaluate(GIVE, PASSPHRASE)
+        page.goto(f"{bench.origin}/#/agents")
+        page.get_by_role("link", name=re.compile("^Assistant")).last.click()
+        page.get_by_label("Model", exact=True).and_(page.get_by_role("combobox")).select_option("custom")
+        page.get_by_label("Endpoint").fill(model.url)
+        page.get_by_label("Model name").fill("copied")
+        page.get_by_role("textbox", name="API key").fill("sk-of-the-first")
+        page.get_by_role("button", name="Save the model settings").click()
+        expect(page.get_by_text("One is saved.")).to_be_visible()
+        make(page, "By hand here")
+        page.get_by_text("With what an owner gave you").click()
+        token, key, send = page.get_by_label("Agent token"), page.get_by_label("Connection key"), page.get_by_role("button", name="Attach it with these")
+        token.fill(given["key"])
+        key.fill(given["token"])
+        send.click()
+        expect(page.get_by_role("alert")).to_contain_text("is no")
+        token.fill(given["token"])
+        key.fill(given["key"])
+        send.click()
+        expect(page.get_by_label("Running").get_by_text("online")).to_be_visible()
+        assert violations(page) == []
+        page.get_by_text("Copy from another Agent").click()
+        page.get_by_label("Agent", exact=True).select_option("Assistant")
+        page.get_by_role("button", name="Copy its model and key").click()
+        expect(page.get_by_label("Model name")).to_have_value("copied")
+        expect(page.get_by_text("One is saved.")).to_be_visible()
+        page.get_by_role("button", name="Start Agent").click()
+        expect(page.get_by_label("Running").get_by_text("ready")).to_be_visible(timeout=60_000)
+        page.get_by_role("button", name="Stop Agent").click()
+        expect(page.get_by_role("button", name="Start Agent")).to_be_visible()
+    assert len(watched.complaints) == 1 and "400" in watched.complaints[0]
