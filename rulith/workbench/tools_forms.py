@@ -32,9 +32,9 @@ MEMBERS = (
     {"id": "params", "label": "Parameters, one a line", "as": "pairs", "rows": 3, "note": "name: string, number, boolean or json; with ? where it may be left out"},
     {"id": "returns", "label": "Facts it states", "as": "json", "rows": 5},
 )
-NAME = {"id": "name", "label": "Name", "note": "a-z 0-9 _ -; it becomes the Source's name and stays."}
+NAME = {"id": "name", "label": "Name", "note": "Small letters, digits, - and _. It becomes the Source's name and is not changed later."}
 CLEAR = {"id": "clearSecrets", "label": "What is saved", "options": [["", "keep it for this program or address"], ["yes", "clear it"]]}
-STARTED = "It is started with your rights, which is no sandbox. No tool is called."
+STARTED = "The program runs with your rights, not in a sandbox. No tool is called."
 
 
 def service_forms(npm: Mapping[str, object], package: str, *, is_installed: bool) -> list[dict[str, object]]:
@@ -42,12 +42,12 @@ def service_forms(npm: Mapping[str, object], package: str, *, is_installed: bool
     files: dict[str, object] = {"mode": "filesystem", "title": "Files of a folder", "button": "Look at the folder", "fields": [
         {**NAME, "value": "files"}, {"id": "directory", "label": "Folder", "class": "mono", "note": "A whole path. The home of this installation and what contains it are refused."}]}
     if not is_installed:
-        files |= {"install": f"Install {package}"} if npm["available"] else {"problem": npm["problem"]}
+        files |= {"install": f"Install {package}", "note": "For Agents to read or change the files of one folder. It comes from npm, once."} if npm["available"] else {"problem": npm["problem"]}
     return [
         files,
         {"mode": "stdio", "title": "Connect a program", "button": "Look at the server", "note": STARTED, "fields": [
             NAME, {"id": "command", "label": "Command", "class": "mono"}, {"id": "args", "label": "Arguments, one a line", "class": "mono", "rows": 3},
-            {"id": "cwd", "label": "Folder it starts in", "class": "mono", "note": "Left empty, the Worker's own."}, {"id": "env", "label": "Variables, NAME=value a line", "class": "mono", "rows": 2}, CLEAR]},
+            {"id": "cwd", "label": "Folder it starts in", "class": "mono", "note": "Empty takes the Worker's own."}, {"id": "env", "label": "Variables, one NAME=value a line", "class": "mono", "rows": 2}, CLEAR]},
         {"mode": "streamable-http", "title": "Connect an address", "button": "Look at the address", "note": "No tool is called.", "fields": [
             NAME, {"id": "url", "label": "Address", "type": "url"}, {"id": "token", "label": "Token", "type": "password"}, CLEAR]},
         {"mode": "registry", "button": "Look at the server", "fields": []},

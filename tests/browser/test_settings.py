@@ -119,7 +119,8 @@ def test_first_steps_tick_by_what_is_true_and_are_put_away_in_the_home(browser, 
         page.evaluate("location.hash = ''")
         expect(steps.get_by_text("to do")).to_have_count(1)
         page.get_by_label("Add files").set_input_files({"name": "note.txt", "mimeType": "text/plain", "buffer": b"a note"})
-        expect(steps).to_have_count(0)                       # nothing is left to do
+        expect(page.get_by_text("note.txt: Ready")).to_be_visible()
+        expect(steps.get_by_text("to do")).to_have_count(1)  # it is done when the Worker has read one
 
 
 def test_a_decision_is_announced_where_the_person_asked_for_it_and_looks_elsewhere(browser, bench):

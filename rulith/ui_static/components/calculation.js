@@ -7,7 +7,7 @@ import { button, place, quiet } from "./parts.js";
 import { loading, refused } from "./states.js";
 
 export const FIELDS = [
-  { name: "job_id", words: "Job id", hint: "names the order; one job is done once", kind: "text" },
+  { name: "job_id", words: "Job id", hint: "Names the order. A job is done once.", kind: "text" },
   { name: "unit_price_cents", words: "Unit price", unit: "cents", kind: "whole" },
   { name: "quantity", words: "Quantity", kind: "whole" },
   { name: "shipping_cents", words: "Shipping", unit: "cents", kind: "whole" },

@@ -42,7 +42,7 @@ function decision(row, now) {
     row.premises?.length > 0 && h("details", { hook: (element) => { element.open = true; } },
       h("summary", {}, "Where the values come from"), origins(row.premises)),
     (row.reviews ?? []).map((each) => h("p", {}, h("strong", {}, `A reviewer says ${each.verdict.replaceAll("_", " ")}`), each.reason && `: ${each.reason}`)),
-    quiet(expires, "If it is refused, nothing runs and the Case stays open."),
+    quiet(expires, "If you reject it, nothing runs and the Case stays open."),
     h("div", { class: "row" }, toConsole("Decide in the Console", `#decision=${encodeURIComponent(row.id)}`)));
 }
 

@@ -36,7 +36,7 @@ export function silence(s, instance, act) {
   const start = button("Start Agent", () => act.agent(instance.id, "start"), { kind: "inline" });
   const settings = button(configured ? "Open the model settings" : "Configure a model", () => act.openModel(instance.id), { kind: "inline" });
   if (talk.state === "online") return null;
-  if (!configured || !ready) return [configured ? `${reason} ` : "No model is configured, so nobody answers here. ", settings, "."];
+  if (!configured || !ready) return [configured ? `${reason} ` : "No model is configured, so nobody answers here. ", settings];
   if (talk.state === "starting") return ["The Agent is starting. Your message is kept."];
   if (talk.state === "stopping") return ["The Agent is finishing. Your message is kept."];
   if (talk.state === "restarting") return ["The Agent stopped by itself and is being started again. ", talk.detail];

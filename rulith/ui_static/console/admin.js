@@ -145,7 +145,7 @@ function tools(admin, state, work, set, act) {
       const rest = connection.tools.filter((row) => !first.includes(row));
       return h("section", { "aria-labelledby": `tools-${connection.id}` },
         h("h2", { id: `tools-${connection.id}` }, connection.name),
-        h("p", { class: "quiet" }, connection.line.state === "online" ? "A Worker is on the line." : "No Worker is on the line, so only what is locked shows. Start one to see what it offers."),
+        h("p", { class: "quiet" }, connection.line.state === "online" ? "Its Worker is online." : "Its Worker is offline, so only what is locked shows. Start it to see what it offers."),
         connection.tools.length ? h("ul", {}, first.map(draw)) : h("p", { class: "quiet" }, "No Tool is offered or locked here yet."),
         rest.length ? h("details", { id: `rest-${connection.id}`, class: "rest", open: !first.length }, h("summary", {}, `${rest.length} more that no installed Action uses`), h("ul", {}, rest.map(draw))) : null);
     })];
@@ -157,7 +157,7 @@ function tool(row, connection, users, act) {
   return h("li", { class: "item" },
     h("h3", { class: "mono" }, row.id),
     h("p", {}, h("span", { class: mood }, words), h("span", { class: "quiet" }, ` · ${row.kind} · digest ${row.state === "changed" ? `${short(row.lockedDigest)} → ${short(row.digest)}` : short(row.digest || row.lockedDigest)}`)),
-    users.length ? h("p", {}, "Used by ", users.flatMap((each, index) => [index ? ", " : "", h("code", {}, each)])) : h("p", { class: "quiet" }, "No installed Action uses it."),
+    users.length ? h("p", {}, "Used by ", users.flatMap((each, index) => [index ? ", " : "", h("code", {}, each)])) : row.direct && row.direct.action ? null : h("p", { class: "quiet" }, "No installed Action uses it."),
     h("details", { id: `tool-${connection.id}-${row.id}-${row.state}`, open: row.state === "changed" }, h("summary", {}, row.state === "changed" ? "What differs" : "What it takes and returns"), lines(row.lines),
       row.state === "changed" && row.lines.every(([sign]) => sign === " ") ? h("p", {}, "What it takes and returns is the same; what differs is how the Worker runs it (its program, environment or limits), which its Tool Manifest shows.") : null),
     row.direct && !users.length ? direct(row, connection, act) : null,

@@ -199,11 +199,11 @@ export function connections(admin, state, work, set, act) {
         const online = row.line.state === "online";
         return h("li", { class: "item" },
           h("h3", {}, row.name), h("p", { class: "mono quiet" }, row.id),
-          h("p", {}, h("span", { class: online ? "is-done" : "quiet" }, online ? "● a Worker is on the line" : "○ nobody is on the line"), h("span", { class: "quiet" }, ` · works for ${nameOf(admin.agents, row.agentId)}`)),
+          h("p", {}, h("span", { class: online ? "is-done" : "quiet" }, online ? "● Worker online" : "○ no Worker online"), h("span", { class: "quiet" }, ` · works for ${nameOf(admin.agents, row.agentId)}`)),
           h("details", { id: `run-${row.id}` }, h("summary", {}, "Run a Worker for it"), h("pre", { class: "mono" }, workerLines(row.id, "(the key that was shown once)", admin).join("\n")),
             h("p", {}, "In the folder that holds its worker-tools.json and adapters. A lost key cannot be shown again; take a new one.")),
           h("div", { class: "buttons" }, h("button", { type: "button", "aria-label": `New key for ${row.name}`, onclick: async () => {
-            if (isMeant("The present key stops working at once: its Worker leaves the line, and a person settles what it had claimed.", row.name)) told(await act("connection-rotate", { id: row.id }, "Its old key no longer works."));
+            if (isMeant("The present key stops working at once: its Worker goes offline, and a person settles what it had claimed.", row.name)) told(await act("connection-rotate", { id: row.id }, "Its old key no longer works."));
           } }, "New key")));
       }))),
     h("section", { "aria-labelledby": "connection-new" }, h("h2", { id: "connection-new" }, "Add a Connection"),

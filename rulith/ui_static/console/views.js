@@ -85,7 +85,7 @@ function connection(row, state, act) {
   const held = row.leaseLeftS > 0;
   return h("li", { class: "row" },
     h("div", { class: "grow" }, h("h3", {}, row.name), h("span", { class: "mono quiet" }, row.id)),
-    h("span", { class: online ? "is-done" : "quiet" }, online ? "● a Worker is on the line" : "○ nobody is on the line"),
+    h("span", { class: online ? "is-done" : "quiet" }, online ? "● Worker online" : "○ no Worker online"),
     h("button", { type: "button", disabled: held || !may(state, "operator"), title: held ? `possible in ${row.leaseLeftS} s, when the lease has lapsed` : null,
       onclick: () => { if (window.prompt(`Isolating ends the claim of a Worker that is gone; its running calls will need reconciling. Type the Connection's id to isolate it:\n${row.id}`) === row.id) act("isolate", { connectionId: row.id }, "Isolated."); } }, "Isolate"));
 }

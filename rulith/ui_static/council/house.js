@@ -13,7 +13,7 @@ import { agents, colorField, go, isPerson, link, press, rooms, usd, who } from "
 
 const NAME = ["name", "Name", { required: true, maxlength: 80 }];
 const PURPOSE = ["purpose", "Purpose", { maxlength: 2000 }];
-const CAPS = [["max_replies_per_agent", "Replies per agent in a thread"], ["max_thread_messages", "Replies per thread"], ["cost_cap_usd", "Money in USD, 0 for no limit"], ["response_timeout_secs", "Seconds until a claim went quiet"]];
+const CAPS = [["max_replies_per_agent", "Replies per agent in a thread"], ["max_thread_messages", "Replies per thread"], ["cost_cap_usd", "Money in USD, 0 for no limit"], ["response_timeout_secs", "Seconds until a claim is quiet"]];
 const KIND = [["launch_cmd", "Program", { class: "mono" }], ["mcp_install_mode", "It learns of the council by", { options: [["config_file_flag", "a file named by a flag"], ["env", "its environment"], ["none", "nothing"]] }]];
 const FOLDER = ["folder_path", "Folder", { class: "mono", note: "What is pinned to threads stays as it was." }];
 
@@ -108,7 +108,7 @@ export const kinds = (s, act) => page(s, act, "Kinds of agents", quiet("How the 
     const { key: name, label, icon, notes, launch_cmd, mcp_install_mode, args = lines } = { ...row, ...form(key) };
     return does(key, "upsert_profile", { key: name, label, icon, notes, launch_cmd, mcp_install_mode, launch_args: args === "" ? [] : args.split("\n") });
   };
-  return h("details", { key }, e("summary", row.label ?? "Another kind", " ", e("code.quiet", row.launch_cmd || (row.key && "started by hand"))),
+  return h("details", { key }, e("summary", row.label ?? "Another kind", " ", row.launch_cmd ? e("code.quiet", row.launch_cmd) : row.key && e("span.quiet", "you start it")),
     formOf(key, act, "Save the kind", save, [fieldsOf(key, row.key ? KIND : [["key", "Short name", { required: true, maxlength: 80 }], ...KIND], row), field(key, "args", "Arguments, one a line", { rows: 6, class: "mono", value: lines })]));
 })));
 

@@ -106,7 +106,7 @@ function composer(thread, act, ctx) {
   return h("div", { class: "answer-below", key: "composer" }, formOf(key, act, "Reply", send, [
     asking(key, "Your reply", [...others, "everyone"], { send, rows: Math.min(8, 2 + written.split("\n").length) }),
     fresh.length > 0 && h("div", { class: "line", role: "group", "aria-label": "Bring in" }, [...fresh, "everyone"].map((name) => button(`@${name}`, () => insert(key, name, document.getElementById(idOf(key, "body"))), { key: name }))),
-    chosen(key, ctx)], { off: () => !form(key).body?.trim(), more: [button("I am at it", () => quick(act, "claim_thread", { thread_id: thread.id }), { title: "Others see that you work on an answer" }), e("span.quiet.hint", "Ctrl and Enter sends")] }));
+    chosen(key, ctx)], { off: () => !form(key).body?.trim(), more: [button("I am on it", () => quick(act, "claim_thread", { thread_id: thread.id }), { title: "Others see that you work on an answer" }), e("span.quiet.hint", "Ctrl and Enter sends")] }));
 }
 
 function whole(thread, s, act, back) {

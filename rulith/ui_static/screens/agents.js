@@ -133,10 +133,12 @@ async function take(file) {
   if (done) { change((s) => { s.ui.taken = done.notes; }); go(done.instance.id); }
 }
 
-const make = (s) => page(s, act, "Make an Agent",
+const own = (s, title, ...body) => pane(s, act, "detail", title, body, { back: to() });
+
+const make = (s) => own(s, "Make an Agent",
   formOf("make", act, "Make it", async () => { const done = await does("make", () => post("/api/profiles/create", { name: form("make").name ?? "", mode: form("make").mode ?? "local_agent", requestId: requestOf("make") })); if (done) go(done.instance.id); },
     [field("make", "name", "Name", { required: true, maxlength: 64 }), field("make", "mode", "Who works", { options: MODES }), form("make").mode === "existing_client" && quiet("This computer runs its Worker only, and asks for no model.")]),
-  section("From a saved file", h("label", { class: "field" }, "Take in a profile", h("input", { type: "file", accept: ".json,application/json", onchange: ({ target }) => target.files[0] && take(target.files[0]) })), problem("import", act)));
+  section("From a saved profile", h("label", { class: "field" }, "Take in a profile (.json)", h("input", { type: "file", accept: ".json,application/json", onchange: ({ target }) => target.files[0] && take(target.files[0]) })), problem("import", act)));
 
 const defaults = (s) => page(s, act, "Default model", quiet("For every Agent here that has no model of its own. Its key stays in this home and is never copied."), s.bench.modelDefault.reason && e("p", s.bench.modelDefault.reason),
   settings("model/default", s.bench.modelDefault, true, { save: "/api/profiles/default-model", test: "/api/profiles/test-model" }, { expected: s.bench.modelDefault.revision }));
@@ -148,7 +150,7 @@ function word(row) {
   return isLocal(row) ? mark(row.model.ready ? talkState(row.agent.talk) : { words: "model needed", meaning: "waiting", mark: "waiting" }, "small") : mark(workerState(row.worker), "small");
 }
 
-const line = (row, s) => h("li", { key: row.id }, h("a", { class: "case-row", "data-row": true, href: to(row.id), "aria-current": s.route.at[0] === row.id ? "true" : false }, e("span.case-key", row.name), e("span.quiet", isLocal(row) ? row.model.name || "no model" : "Worker only"), word(row)));
+const line = (row, s) => h("li", { key: row.id }, h("a", { class: "case-row", "data-row": true, href: to(row.id), "aria-current": s.route.at[0] === row.id ? "true" : false }, e("span.case-key", row.name), e("span.quiet", isLocal(row) ? row.model.name : "Worker only"), word(row)));
 
 function body(s) {
   const [id] = s.route.at, row = s.bench.instances.find((each) => each.id === id);

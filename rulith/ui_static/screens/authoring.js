@@ -47,7 +47,7 @@ const letters = async (file) => ({ name: file.name, bytes: btoa(Array.from(new U
 
 const list = (s, act, { model, modelDestination, drafts }) => [model.ready && model.source !== "external" ? formOf("document", act, "Draft a Capability", () => begin("document", "authoring", modelDestination, () => letters(form("document").file)), [
   e("div.field", h("label", { for: "document-file" }, "Document (.txt or .md, at most 256 KiB)"), h("input", { type: "file", id: "document-file", accept: ".txt,.md", onchange: ({ target }) => put("document", { file: target.files[0], requestId: undefined }) })),
-  quiet(`The whole document goes to the model ${model.name} at ${modelDestination}, a few times over.`)], { off: () => !form("document").file }) : empty("No model can draft for this Agent.", model.reason),
+  quiet(`The whole document goes to the model ${model.name} at ${modelDestination}, a few times over.`)], { off: () => !form("document").file }) : empty("No model can draft for this Agent.", model.reason, " ", h("a", { href: `#/agents/${inst}` }, "Give it a model")),
 e("section", e("h3", "Drafts"), problem("remove", act), drafts.length === 0 && quiet("None yet."), h("ul", { class: "case-list", "data-list": true }, drafts.map((row) => h("li", { key: row.id }, h("a", { class: "case-row", "data-row": true, href: to(row.id), "aria-current": s.route.at[1] === row.id ? "page" : false }, e("span.case-key", row.name), row.saved && quiet("saved"), state(row))))))];
 
 /** The document with the place of the citation that was pressed; places count code points. */
@@ -122,5 +122,5 @@ export function view(s, act) {
   if (inst !== agent || form("cite").of !== id) { inst = agent; queueMicrotask(() => { for (const key of ["install", "again", "save", "remove", "stop"]) put(key, null); put("cite", { of: id, pick: undefined }); }); }
   return screenOf(s, "authoring", Boolean(id), known(act, "drafts", asked(`${agent} authoring`, () => get(at(agent, "authoring")), { authoring: true }), (found) => [pane(s, act, "list", "Document to Capability", list(s, act, found)),
     id ? known(act, "draft", asked(`${agent} draft ${id}`, () => get(at(agent, "authoring/review", { id })), { authoring: true }), (each) => detail(s, act, each, found.modelDestination))
-      : pane(s, act, "detail", "A draft", empty("Choose a document, or a draft.", "A model drafts rules, examples and citations; a checker compiles, runs and looks for them. Nothing is installed before you have read it."))]));
+      : pane(s, act, "detail", "A draft", empty("Choose a document, or a draft.", "A model drafts rules with examples and citations. A checker compiles the rules, runs the examples and finds each citation in the document. Nothing is installed before you have read it."))]));
 }

@@ -50,8 +50,8 @@ function all(act, state) {
     return rows.length > 0 && section(title, list(rows, toolRow));
   };
   const mode = ({ target }) => does("mode", "worker-tools/workspace", { mode: target.value, revision: state.revision });
-  return [h("a", { class: "button", href: to("add") }, "Add tools"), state.problem && e("div.box.refused", e("p", state.problem.message)), state.notes.map((each) => quiet(each)),
-    group("My Tools", "manifest"), section("MCP services", state.services.length ? list(state.services, (each) => row(each.name, to("service", each.name), each.name, `${each.tools.length} tools`)) : quiet("None is connected.")),
+  return [e("div.row", h("a", { class: "button", href: to("add") }, "Add tools")), state.problem && e("div.box.refused", e("p", state.problem.message)), state.notes.map((each) => quiet(each)),
+    group("My Tools", "manifest"), section("MCP services", state.services.length ? list(state.services, (each) => row(each.name, to("service", each.name), each.name, `${each.tools.length} tools`)) : quiet("None yet. Add tools connects one.")),
     group("Tools of services", "mcp"), group("Locked and not here", "gone"), group("Built in", "builtin"),
     field("mode", "mode", "Workspace Tools", { options: state.modes, value: state.workspaceMode, onchange: mode }), problem("mode", act)];
 }
@@ -95,7 +95,7 @@ function edit(act, state, key, originalId, definition) {
 /** The server's form for a service: look at it; what it offers is chosen on the next page. `first` may prepare something before. */
 function looking(act, key, { mode, fields, note, problem: why, install, button: words }, saved = null, first = null) {
   if (why) return quiet(why);
-  if (install) return [problem(key, act), button(form(key).busy ? "Installing…" : install, () => does(key, "mcp-services/install", {}), { kind: "button" })];
+  if (install) return [quiet(note), problem(key, act), button(form(key).busy ? "Installing…" : install, () => does(key, "mcp-services/install", {}), { kind: "button" })];
   const its = (id) => form(key)[id] ?? saved?.values?.[id] ?? fields.find((each) => each.id === id)?.value ?? "", mine = fields.filter(({ id }) => saved || id !== "clearSecrets").filter(({ id }) => !saved || id !== "name");
   const look = async () => {
     const name = saved?.name ?? its("name"), more = first ? await first() : Object.fromEntries(mine.map(({ id }) => [id, its(id)]));
