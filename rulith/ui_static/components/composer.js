@@ -54,7 +54,7 @@ function target(s, instance, session, act, said, { live, isUnclear }, mustChoose
   const { caseId = "", caseType = "", businessKey = "" } = said.target ?? {};
   const set = (changes) => act.target(instance.id, session, changes);
   const usual = isUnclear ? "Choose a Case" : live.length === 1 ? `This conversation's: ${caseTitle(live[0])} of ${keyText(live[0].businessKey)}` : "As the Agent sees fit";
-  return h("details", { class: "wide target", ...(mustChoose || caseId ? { open: true } : {}) },
+  return h("details", { key: "target", class: "wide target", ...(mustChoose || caseId ? { open: true } : {}) },
     h("summary", {}, "Advanced · Case"),
     h("div", { class: "fields" },
       h("label", { class: "field" }, "Case of this message", h("select", { value: caseId, "aria-invalid": String(mustChoose), onchange: (event) => set({ caseId: event.target.value }) },
@@ -107,17 +107,17 @@ export function composer(s, instance, act) {
     refusal(session, instance, act, said),
     files(instance, session, act, rows),
     reading(s, instance, act, rows),
-    h("label", { class: "sr", for: "message" }, "Message to the Agent"),
+    h("label", { key: "of", class: "sr", for: "message" }, "Message to the Agent"),
     h("textarea", {
-      id: "message", rows: Math.min(8, said.text.split("\n").length), disabled: off, value: said.text, maxlength: 20000, "aria-describedby": "composer-why",
+      key: "message", id: "message", rows: Math.min(8, said.text.split("\n").length), disabled: off, value: said.text, maxlength: 20000, "aria-describedby": "composer-why",
       placeholder: off ? "No model yet" : "Your message",
       oninput: (event) => act.say(instance.id, session, event.target.value), onkeydown: (event) => keyed(event, send), onpaste: (event) => given(event, event.clipboardData, add),
     }),
     turn
-      ? button("Stop this turn", () => act.stopTurn(instance.id, turn), { mark: "stop", disabled: turn.state === "stopping" })
-      : h("button", { type: "submit", class: "primary", "aria-disabled": blocked ? "true" : false }, icon("play"), "Send message"),
-    h("p", { class: "quiet hint", id: "composer-why" }, hint(why, turn, said, rows, mustChoose)),
-    h("label", { class: "add-files" }, h("input", { type: "file", class: "sr", multiple: true, disabled: off,
+      ? button("Stop this turn", () => act.stopTurn(instance.id, turn), { key: "send", mark: "stop", disabled: turn.state === "stopping" })
+      : h("button", { key: "send", type: "submit", class: "primary", "aria-disabled": blocked ? "true" : false }, icon("play"), "Send message"),
+    h("p", { key: "why", class: "quiet hint", id: "composer-why" }, hint(why, turn, said, rows, mustChoose)),
+    h("label", { key: "add", class: "add-files" }, h("input", { type: "file", class: "sr", multiple: true, disabled: off,
       onchange: (event) => { add([...event.target.files]); event.target.value = ""; } }), icon("file"), "Add files"),
     !off && target(s, instance, session, act, said, cases, mustChoose));
 }

@@ -97,6 +97,16 @@ function keys(at) {
   return found;
 }
 
+/** Put what stands from `at` to `found` behind `found`: an element that is moved itself would lose the focus. */
+function aside(at, found) {
+  for (let next, last = found; at !== found; at = next) {
+    next = at.nextSibling;
+    last.after(at);
+    last = at;
+  }
+  return found;
+}
+
 function patchChildren(parent, nodes) {
   const namespace = parent.namespaceURI === SVG ? SVG : null;
   let keyed = null;            // made once rows have moved
@@ -115,6 +125,7 @@ function patchChildren(parent, nodes) {
       parent.insertBefore(make(node, namespace), at);
       continue;
     }
+    if (found !== at && found.contains(document.activeElement)) at = aside(at, found);
     if (found === at) at = at.nextSibling;
     else parent.insertBefore(found, at);
     if (typeof node === "string") {
