@@ -14,7 +14,7 @@ OURS = [path for path in ROOT.rglob("*") if path.is_file() and "console" not in 
 SCRIPTS = [path for path in OURS if path.suffix == ".js"]
 VISIT_BYTES_MAX = 250_000        # uncompressed: what the first view loads, and with it any one screen
 FIRST_BYTES_MAX = 190_000
-TOTAL_BYTES_MAX = 375_000        # on the archive's account, which holds a third of it
+TOTAL_BYTES_MAX = 385_000        # on the archive's account, which holds a third of it
 LINES_MAX = 400
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 IMPORT = re.compile(r'^\s*(?:import|export)\b[^;]*?from\s+"([^"]+)"|\bimport\("([^"]+)"\)', re.MULTILINE)
