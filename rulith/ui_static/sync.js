@@ -98,7 +98,7 @@ export function need() {
   const missing = (what, entry) => entry === undefined && !flights.has(what);
   if (missing(`boards ${id}`, s.boards[id]) && s.bench.gateway.state === "online") loadBoard(id);
   if (missing(`work ${id}`, s.work[id])) loadWork(id);
-  if (missing(`activity ${id}`, s.activity[id])) loadActivity(id);
+  if (s.route.tab === "worker" && missing(`activity ${id}`, s.activity[id])) loadActivity(id);
   for (const caseId of casesInView(s, instance)) if (missing(`cases ${id}/${caseId}`, s.cases[`${id}/${caseId}`])) loadCase(id, caseId);
   if (s.route.fact && missing(`proofs ${id}/${s.route.fact}`, s.proofs[`${id}/${s.route.fact}`])) loadProof(id, s.route.fact);
 }
@@ -147,7 +147,11 @@ function take(row) {
     });
     if (row.run.endedAt && row.run.caseId) loadCase(row.instanceId, row.run.caseId);
   } else if (row.src === "worker" && state.activity[row.instanceId]) {
-    change((s) => { s.activity[row.instanceId] = [...s.activity[row.instanceId], row].slice(-ACTIVITY_MAX); });
+    change((s) => {
+      const rows = s.activity[row.instanceId];
+      rows.push(row);
+      if (rows.length > 2 * ACTIVITY_MAX) rows.splice(0, ACTIVITY_MAX);
+    });
   }
 }
 
