@@ -242,3 +242,29 @@ def test_an_agent_is_attached_with_what_an_owner_gave_and_takes_anothers_model(b
         page.get_by_role("button", name="Stop Agent").click()
         expect(page.get_by_role("button", name="Start Agent")).to_be_visible()
     assert len(watched.complaints) == 1 and "400" in watched.complaints[0]
+
+
+def test_what_another_tab_saved_is_not_saved_over_unseen(browser, bench):
+    def name_of(page, text):
+        page.get_by_label("Model name").fill(text)
+        page.get_by_label("Endpoint").fill("http://127.0.0.1:9/v1")
+        return page.get_by_role("button", name="Save the model settings")
+    watched = Watched(browser, bench, quiet=False)
+    with watched as page:
+        page.goto(f"{bench.origin}/#/agents")
+        make(page, "Follower")
+        page.goto(f"{bench.origin}/#/agents/default")
+        late = name_of(page, "late")
+        page.get_by_role("textbox", name="API key").fill("sk-typed")
+        other = page.context.new_page()
+        other.goto(f"{bench.origin}/#/agents/default")
+        name_of(other, "first").click()
+        expect(other.locator("#said")).to_have_text("Model settings saved")
+        expect(page.locator(".pane-list [data-row]").filter(has_text="Follower")).to_contain_text("first")
+        expect(page.get_by_label("Model name")).to_have_value("late")
+        late.click()
+        expect(page.get_by_role("alert")).to_contain_text("was changed since this page read it")
+        expect(page.get_by_role("textbox", name="API key")).to_have_value("")            # a typed secret goes with it
+        late.click()
+        expect(page.locator("#said")).to_have_text("Model settings saved")
+    assert all("409" in each for each in watched.complaints) and watched.complaints

@@ -24,6 +24,15 @@ export function put(key, changes) {
   keep("forms", Object.fromEntries(drafts.map(([each, fields]) => [each, Object.fromEntries(Object.entries(fields).filter(([name]) => !PASSING.includes(name)))])));
 }
 
+const seen = new Map();
+
+/** What a form's page showed when the first of its fields was changed: what came since is not saved over unseen. After a refusal of that it is `now`. */
+export function shownAt(key, now) {
+  const isTyped = Object.keys(form(key)).some((name) => !PASSING.includes(name));
+  if (!isTyped || !seen.has(key) || form(key).refusal?.code?.endsWith("_moved")) seen.set(key, now);
+  return seen.get(key);
+}
+
 /** Act for a form, once at a time. The result; undefined where it was refused. */
 export async function submit(key, job) {
   if (form(key).busy) return undefined;

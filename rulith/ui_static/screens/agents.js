@@ -4,7 +4,7 @@ import { act } from "../actions.js";
 import { at, get, post } from "../api.js";
 import { asked, stale } from "../asks.js";
 import { frame } from "../components/dialogs.js";
-import { check, field, form, formOf, losing, problem, put, submit, sure } from "../components/forms.js";
+import { check, field, form, formOf, losing, problem, put, shownAt, submit, sure } from "../components/forms.js";
 import { button, pairs, quiet, toConsole } from "../components/parts.js";
 import { page, pane, screenOf } from "../components/screen.js";
 import { empty, known, loading, marked, mark } from "../components/states.js";
@@ -89,7 +89,7 @@ function settings(key, model, own, paths, more) {
 
 function model(s, row) {
   const key = `model/${row.id}`, usual = s.bench.modelDefault.configured ? row.model.source : "custom", source = form(key).source ?? usual, own = row.model.source === "custom", others = s.bench.instances.filter((each) => each !== row && isLocal(each) && each.model.configured);
-  const choose = field(key, "source", "Model", { options: SOURCES, value: usual }), expected = row.revision;
+  const choose = field(key, "source", "Model", { options: SOURCES, value: usual }), expected = shownAt(key, row.revision);
   const follow = () => does(key, () => post(at(row.id, "model"), { source, expected }), "It follows the default");
   return section("Model", row.model.reason && e("p", row.model.reason), choose, source === "default"
     ? [quiet(s.bench.modelDefault.configured ? `${s.bench.modelDefault.name} at ${s.bench.modelDefault.url}. ` : "No default is set. ", h("a", { href: to("default") }, "Default model")),
@@ -103,7 +103,7 @@ function model(s, row) {
 // --- pages
 
 function one(s, row) {
-  const key = `agent/${row.id}`, talk = row.agent.talk, run = `run/${row.id}`;
+  const key = `agent/${row.id}`, shown = shownAt(key, row.revision), talk = row.agent.talk, run = `run/${row.id}`;
   const role = (words, told, shown) => e("p.line", e("span.grow", words), mark(shown, "small"), button(`${stopped(told) ? "Start" : "Stop"} ${words}`, () => does(run, () => post(at(row.id, words.toLowerCase()), { operation: stopped(told) ? "start" : "stop" })), { kind: "button" }));
   const save = async () => { const done = await submit(key, () => get(at(row.id, "profile/export"))); if (done) act.saveFile(`${row.name}.rulith-profile.json`, JSON.stringify(done.document, null, 2), "application/json"); };
   return pane(s, act, "detail", row.name, [
@@ -114,7 +114,7 @@ function one(s, row) {
     !row.attached && attaching(s, row), isLocal(row) && model(s, row),
     row.attached && section("Credentials", s.bench.gateway.elsewhere ? e("div.row", toConsole("Replace them in the Console")) : known(act, "Console", console_(), ({ signedIn }) => (signedIn ? [sure(`key/${row.id}`, act, "Replace the Connection key", "The key it has stops working at once; its Worker takes the new one up. A call that it runs now, a person settles.", "Replace it", () => does(`key/${row.id}`, () => replaceKey(row), "Key replaced")), isLocal(row) && sure(`token/${row.id}`, act, "Replace the Agent's token", "The token it has stops working at once and its turn ends. Start the Agent again afterwards.", "Replace it", () => does(`token/${row.id}`, () => must("agent-rotate", { id: row.agentId }), "Token replaced"))]
       : e("div.row", toConsole("Sign in in the Console to replace one"))))),
-    section("Settings", formOf(key, act, "Rename", () => does(key, () => post(at(row.id, "profile/rename"), { name: form(key).name ?? row.name, expected: row.revision }), "Renamed"), field(key, "name", "Name", { value: row.name, maxlength: 64 }), { more: button("Save without secrets", save, { kind: "button" }) })),
+    section("Settings", formOf(key, act, "Rename", () => does(key, () => post(at(row.id, "profile/rename"), { name: form(key).name ?? row.name, expected: shown }), "Renamed"), field(key, "name", "Name", { value: row.name, maxlength: 64 }), { more: button("Save without secrets", save, { kind: "button" }) })),
     h("details", { key: "technical" }, e("summary", "Technical details"), pairs([["Folder", row.directory], ["Workspace", row.workspace], ["Profile", row.id], ["Agent", row.agentId && `${row.agentName} · ${row.agentId}`], ["Connection", row.connectionId], ["Logs", `${s.bench.home}/logs`], ["Worker process", row.worker.pid], ["Agent process", talk.pid]])),
     losing(`lose/${row.id}`, act, "Remove it from this computer", row.name, `Its roles end and it leaves this page. The folder ${row.directory} stays, with its credentials; the Agent and its Cases stay at the gateway, where they can be revoked.`, async () => {
       const done = await does(`lose/${row.id}`, () => post(at(row.id, "profile/forget"), { name: row.name }), `Removed. Its folder is ${row.directory}`);
@@ -141,7 +141,7 @@ const make = (s) => own(s, "Make an Agent",
   section("From a saved profile", h("label", { class: "field" }, "Take in a profile (.json)", h("input", { type: "file", accept: ".json,application/json", onchange: ({ target }) => target.files[0] && take(target.files[0]) })), problem("import", act)));
 
 const defaults = (s) => page(s, act, "Default model", quiet("For every Agent here that has no model of its own. Its key stays in this home and is never copied."), s.bench.modelDefault.reason && e("p", s.bench.modelDefault.reason),
-  settings("model/default", s.bench.modelDefault, true, { save: "/api/profiles/default-model", test: "/api/profiles/test-model" }, { expected: s.bench.modelDefault.revision }));
+  settings("model/default", s.bench.modelDefault, true, { save: "/api/profiles/default-model", test: "/api/profiles/test-model" }, { expected: shownAt("model/default", s.bench.modelDefault.revision) }));
 
 /** What an Agent is in a word: whether it may begin at all, before what it does. */
 function word(row) {

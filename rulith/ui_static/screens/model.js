@@ -3,7 +3,7 @@
 import { act } from "../actions.js";
 import { at, post } from "../api.js";
 import { frame } from "../components/dialogs.js";
-import { check, field, form, idOf, put, submit } from "../components/forms.js";
+import { check, field, form, idOf, put, shownAt, submit } from "../components/forms.js";
 import { button, quiet } from "../components/parts.js";
 import { mark, refused } from "../components/states.js";
 import { e, h } from "../lib/dom.js";
@@ -16,7 +16,7 @@ const SHOWN = ["url", "name", "thinking", "toolsAsText", "maxOutputTokens"];
 export async function does(key, job, said) {
   const answer = await submit(key, job), { refusal } = form(key);
   if (answer) put(key, null);
-  else if (refusal?.code === "profile_moved") put(key, { key: "", token: "" });
+  else if (refusal?.code?.endsWith("_moved")) put(key, { key: "", token: "" });
   else if (refusal?.facts?.field) document.getElementById(idOf(key, refusal.facts.field))?.focus();
   await loadBench();
   if (answer && said) act.tell(said);
@@ -60,7 +60,7 @@ export function modelForm(key, model, own, paths, more = {}, saved = () => {}) {
 export function dialog(s, instance) {
   const own = instance.model.source === "custom", model = own ? instance.model : { ...instance.model, url: "", name: "" }, path = at(instance.id, "model");
   const close = () => { document.querySelector("dialog[open]")?.close(); put("model", null); act.dialog(""); };
-  const { save, body, foot } = modelForm("model", model, own, { save: path, test: `${path}/test` }, { expected: instance.revision }, close);
+  const { save, body, foot } = modelForm("model", model, own, { save: path, test: `${path}/test` }, { expected: shownAt("model", instance.revision) }, close);
   return frame("model", `Model of ${instance.name}`, act, close, h("form", { novalidate: true, class: "dialog-form", onsubmit: save },
     e("div.dialog-body", e("p", "The model proposes; it never decides, and the verified calculation runs without one. These settings stay in this profile on this computer and are used by ", e("code", "rulith agent"), "."),
       !own && instance.model.configured && e("p", `It follows the default model, ${instance.model.name}. What you save here is its own instead.`), body),
