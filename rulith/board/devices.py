@@ -21,6 +21,7 @@ from rulith.board.machine import members
 from rulith.board.people import GATEWAY, OWNER
 from rulith.board.shapes import Mint
 
+ITSELF = "itself"
 DEVICE_AUTHORITY = {"add_device": OWNER, "end_device": OWNER, "leave_device": GATEWAY, "see_device": GATEWAY, "pair_device": GATEWAY}
 DEVICE_COMMANDS = {
     "add_device": ("_add_device", *members("id name hash authority")),
@@ -80,7 +81,7 @@ class DeviceLaw:
 
     def _leave_device(self, command: Mapping, at: str, draw: Mint) -> dict:
         self._authority("leave_device", command)
-        return self._ended(command["id"], at, "itself")
+        return self._ended(command["id"], at, ITSELF)
 
     def _ended(self, device_id: str, at: str, by: str) -> dict:
         device = self.device(device_id)

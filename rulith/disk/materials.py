@@ -335,7 +335,7 @@ def belonging_of(profile: Profile) -> Belonging:
     """Whose a profile's materials are. Raises Refused materials_owner_unidentified."""
     if not profile.agent_id or not profile.connection_id:
         raise Refused("materials_owner_unidentified")
-    return Belonging.of(str(profile.settings_path), "embedded", profile.connection_id, profile.agent_id)
+    return Belonging.of(str(profile.settings_path), profile.origin or "embedded", profile.connection_id, profile.agent_id)
 
 
 def prepare_store(profile: Profile, at: str) -> None:

@@ -24,6 +24,7 @@ from rulith.base.errors import Refused, Unknown
 from rulith.base.ids import mint
 from rulith.base.json_text import read_json
 from rulith.base.limits import DEVICE_IDLE_S, LOCAL_API_BODY_BYTES_MAX, WORKER_LINES_MAX
+from rulith.board.devices import ITSELF
 from rulith.board.names import plain_name
 from rulith.gateway.administration import NAME_CHARS_MAX, Administration
 from rulith.gateway.authority import GATEWAY_CHAIN, token_hash
@@ -133,16 +134,16 @@ class Devices:
         return self._account_id
 
     async def _pair(self, device: dict, request: Request) -> dict:
-        given = _members(request, {"pairingId": str, "agentId": str, "clientMode": str, "replaceAgentToken": bool})
+        given = _members(request, {"computer": str, "pairingId": str, "agentId": str, "clientMode": str, "replaceAgentToken": bool})
         registry, pairing, agent_id = self._authority.registry, given["pairingId"], given["agentId"]
-        if not _PAIRING.fullmatch(pairing):
-            raise Refused("bad_command", problem="pairingId is 64 hex digits")
+        if not _PAIRING.fullmatch(pairing) or not _PAIRING.fullmatch(given["computer"]):
+            raise Refused("bad_command", problem="pairingId and computer are 64 hex digits each")
         if given["clientMode"] not in ("local_agent", "existing_agent"):
             raise Refused("bad_command", problem="clientMode is local_agent or existing_agent")
         if agent_id not in registry.agents:
             raise Refused("agent_out_of_scope", agent=agent_id[:80])
         self._authority.check_writable()
-        agent, connection_id = registry.agents[agent_id], "conn_" + sha256_hex(f"{device['id']}/{agent_id}".encode())[:24]
+        agent, connection_id = registry.agents[agent_id], self._connection_of(device, given["computer"], agent_id)
         known, told = registry.connections.get(connection_id), sha256_hex(pairing.encode())
         is_same = known is not None and known["pairing"] == told
         turn = 1 if known is None else known["turn"] + (not is_same)          # so that an earlier pairing never brings back what it gave
@@ -156,6 +157,17 @@ class Devices:
         self._administration.keep_key(connection_id, key)
         return {"pairingId": pairing, "agentId": agent_id, "agentName": agent["name"], "connectionId": connection_id, "state": "approved",
                 "alreadyApproved": already, "key": key, **({"token": token} if token else {})}
+
+    def _connection_of(self, device: dict, computer: str, agent_id: str) -> str:
+        """The one Connection of a computer for an Agent: the same after it signed out by itself, another one after an owner signed it out."""
+        registry = self._authority.registry
+        for parts in ((computer, agent_id), (computer, agent_id, device["id"])):
+            connection_id = "conn_" + sha256_hex(self._derived("connection", *parts).encode())[:24]
+            known = registry.connections.get(connection_id)
+            before = None if known is None else registry.devices.get(known["device"])
+            if known is None or (before is not None and before.get("endedBy", ITSELF) == ITSELF):
+                break
+        return connection_id
 
     async def _give(self, device: dict, agent: dict, connection_id: str, pairing: str, gives: tuple[str, str], replaces: bool) -> None:
         registry = self._authority.registry

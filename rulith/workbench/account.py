@@ -53,7 +53,6 @@ class Account:
         self._checked_at: str | None = None
         self._checked_s = clock.monotonic_s()
         self._error = ""
-        self._is_checking = False
         self._one = asyncio.Lock()       # one step of it at a time
         self._woken = asyncio.Event()
         self._slower_s = 0.0             # what the gateway asked for beyond its first word
@@ -77,7 +76,7 @@ class Account:
                 pass
 
     def _pause_s(self) -> float:
-        if self.file.state != PENDING:
+        if self.file.state not in (PENDING, APPROVED):
             return SYNC_S
         return min(max(self.file.row.get("intervalS", 5) + self._slower_s, PAUSE_S_MIN), PAUSE_S_MAX)
 
@@ -87,8 +86,7 @@ class Account:
 
     def look(self) -> None:
         """Something was refused: ask at once whether the sign-in still stands."""
-        if not self._is_checking:
-            self._woken.set()
+        self._woken.set()
 
     @property
     def is_here(self) -> bool:
@@ -149,7 +147,6 @@ class Account:
     async def poll(self) -> None:
         """One step on: fetch the token, take it up, or read the list of Agents anew. No answer changes nothing."""
         async with self._one:
-            self._is_checking = True
             try:
                 if self.file.state == PENDING:
                     await self._fetch()
@@ -159,7 +156,6 @@ class Account:
             except Silent as silence:
                 self._error = str(silence)
             finally:
-                self._is_checking = False
                 self._on_change()
 
     async def _fetch(self) -> None:
@@ -197,7 +193,7 @@ class Account:
         self._changed()
         if was != LINKED:
             self._linked()
-        elif before - {each["id"] for each in found["agents"]}:
+        elif before != {each["id"] for each in found["agents"]}:
             await self._on_agents()
 
     def _linked(self) -> None:

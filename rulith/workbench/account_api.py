@@ -16,7 +16,7 @@ from rulith.base.clock import stamp
 from rulith.base.errors import Refused
 from rulith.base.ids import mint
 from rulith.disk.example import lay_out
-from rulith.disk.profiles import MODES, NAME, Profile, agent_secrets, create_profile, role_env, update_profile, worker_secrets, write_role_env
+from rulith.disk.profiles import MODES, NAME, Profile, agent_secrets, create_profile, device_secrets, role_env, update_profile, worker_secrets, write_role_env
 from rulith.net.messages import Request
 from rulith.workbench.account_calls import Said, Silent
 from rulith.workbench.bench import Workbench
@@ -171,7 +171,7 @@ class AccountRoutes:
         """Ask for the credentials, then write down the Agent, the credentials, and that it is done."""
         pairing, home = profile.pairing, self.bench.home
         try:
-            found = await self.account.calls.pair(self.account.file.row["token"], pairing["pairingId"], pairing["agentId"], CLIENT_MODES[profile.mode], pairing["replaceAgentToken"])
+            found = await self.account.calls.pair(self.account.file.row["token"], await asyncio.to_thread(self._computer), pairing["pairingId"], pairing["agentId"], CLIENT_MODES[profile.mode], pairing["replaceAgentToken"])
         except Silent as silence:
             raise await self._failed(profile, "", Refused("pairing_silent", name=profile.name, problem=str(silence).rstrip("."))) from None
         except Said as said:
@@ -188,6 +188,11 @@ class AccountRoutes:
         profile = await asyncio.to_thread(keep)
         self.bench.take(profile)
         return profile
+
+    def _computer(self) -> str:
+        """What proves to a gateway that it is this home again; it stays over sign-outs."""
+        vault = device_secrets(self.bench.home)
+        return vault.load().get("computer") or vault.update({"computer": mint("", 64)})["computer"]
 
     async def _failed(self, profile: Profile, code: str, refusal: Refused) -> Refused:
         """The pairing stays written down, with what was said."""

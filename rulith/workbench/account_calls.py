@@ -83,9 +83,9 @@ class AccountCalls:
         return {"deviceId": _text(found, "deviceId"), "account": {"id": _text(account, "id"), "name": _text(account, "name")},
                 "agents": [{"id": each["id"], "name": each["name"]} for each in rows], "expiresAt": _text(found, "expiresAt")}
 
-    async def pair(self, token: str, pairing_id: str, agent_id: str, client_mode: str, replace: bool) -> dict:
+    async def pair(self, token: str, computer: str, pairing_id: str, agent_id: str, client_mode: str, replace: bool) -> dict:
         """`connectionId`, `agentName`, `key`, and for a local Agent `token`; checked to be of this very pairing."""
-        found = await self._ask("POST", "/local-devices/pair", JSON, {"pairingId": pairing_id, "agentId": agent_id, "clientMode": client_mode,
+        found = await self._ask("POST", "/local-devices/pair", JSON, {"computer": computer, "pairingId": pairing_id, "agentId": agent_id, "clientMode": client_mode,
                                                                       "replaceAgentToken": replace}, token)
         is_local = client_mode == "local_agent"
         fits = found.get("pairingId") == pairing_id and found.get("agentId") == agent_id and _text(found, "key").startswith("rlt_key_")

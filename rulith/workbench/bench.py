@@ -69,7 +69,7 @@ class Workbench:
         self.abroad = HttpClient(clock, environ=environ)   # the MCP Registry, on a person's press
         self.link = GatewayLink(self.abroad if gateway else self.client, clock)
         self.account = Account(home, gateway, self.abroad, clock, on_change=self.changed, on_link=self._gateway_at, on_end=self._account_ended,
-                               on_agents=self._agents_left)
+                               on_agents=self._agents_changed)
         self.end_account_roles: Callable[[], Awaitable[list[str]]] = _nobody     # set by the API
         self.instances: dict[str, Instance] = {}
         self.setup_code: str | None = None
@@ -213,12 +213,16 @@ class Workbench:
         self._silent(words)
         await self.end_account_roles()
 
-    async def _agents_left(self) -> None:
-        """Agents left the account's list: their roles end."""
+    async def _agents_changed(self) -> None:
+        """The account lists other Agents: the roles of one that left end, the Worker of one that is back starts."""
         for instance in self.instances.values():
-            if instance.profile.origin and self.blocked(instance):
-                instance.talker.role.stop()
-                instance.worker.stop()
+            if not instance.profile.origin or not self.blocked(instance):
+                self.start_worker(instance)
+                continue
+            if instance.agent is not None:
+                self.spawn_task(instance.agent.stop(WORKER_CLOSE_S), "end of a run")
+            instance.talker.role.stop()
+            instance.worker.stop()
 
     def _gateway_state(self, state: dict) -> None:
         was_silent = self._silent_since is not None

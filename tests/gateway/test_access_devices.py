@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from urllib.parse import urlencode
 
+from rulith.base.canonical import sha256_hex
 from rulith.base.limits import DEVICE_IDLE_S
 from rulith.gateway.access import DEVICE_GRANT
 from tests.gateway.test_access import Person, form
@@ -18,7 +19,7 @@ class Computer:
     """A workbench elsewhere, by hand."""
 
     def __init__(self, kit, world, name: str = "Laptop") -> None:
-        self.kit, self.world, self.name, self.token = kit, world, name, ""
+        self.kit, self.world, self.name, self.token, self.secret = kit, world, name, "", sha256_hex(name.encode())
 
     async def ask(self) -> dict:
         body = json.dumps({"client_name": self.name}).encode()
@@ -46,7 +47,7 @@ class Computer:
         return await self.kit.http(self.world.port, method, f"/local-devices/{route}", rows, None if body is None else json.dumps(body).encode())
 
     async def pair(self, agent_id: str, pairing: str = PAIRING, mode: str = "local_agent", replace: bool = True):
-        return await self.call("pair", {"pairingId": pairing, "agentId": agent_id, "clientMode": mode, "replaceAgentToken": replace})
+        return await self.call("pair", {"computer": self.secret, "pairingId": pairing, "agentId": agent_id, "clientMode": mode, "replaceAgentToken": replace})
 
     async def local(self, route: str):
         return await self.kit.http(self.world.port, "GET", f"/local/{route}", {"authorization": f"Bearer {self.token}"})
@@ -154,6 +155,24 @@ def test_whoever_signs_a_computer_out_ends_what_its_pairings_gave(play, kit) -> 
     story_of(play, kit, story)
 
 
+def test_a_computer_that_left_by_itself_has_its_connection_back_and_one_that_an_owner_ended_has_not(play, kit) -> None:
+    async def story(world, person, agent) -> None:
+        laptop = await Computer(kit, world).sign_in(person)
+        first = (await laptop.pair(agent)).json()
+        await laptop.call("revoke", {"requestId": "r"})
+        await laptop.sign_in(person)
+        again = (await laptop.pair(agent, pairing="b2" * 32)).json()
+        assert again["connectionId"] == first["connectionId"] and again["key"] != first["key"]
+        other = await Computer(kit, world, "Desk").sign_in(person)
+        assert (await other.pair(agent, pairing="c3" * 32)).json()["connectionId"] != first["connectionId"]
+        rows = (await person.get("access"))["devices"]
+        assert (await person.post("device-end", {"id": next(each["id"] for each in rows if each["name"] == "Laptop" and "endedAt" not in each)})).status == 200
+        await laptop.sign_in(person)
+        new = (await laptop.pair(agent, pairing="d4" * 32)).json()
+        assert new["connectionId"] != first["connectionId"] and (await laptop.pair(agent, pairing="d4" * 32)).json() == {**new, "alreadyApproved": True}
+    story_of(play, kit, story)
+
+
 def test_a_computer_that_is_seen_does_not_run_out_and_one_that_is_not_does(play, kit) -> None:
     async def story(world, person, agent) -> None:
         laptop = await Computer(kit, world).sign_in(person)
@@ -172,8 +191,8 @@ def test_a_computer_that_is_seen_does_not_run_out_and_one_that_is_not_does(play,
 def test_what_is_no_devices_call_is_refused_by_name(play, kit) -> None:
     async def story(world, person, agent) -> None:
         laptop = await Computer(kit, world).sign_in(person)
-        whole = {"pairingId": PAIRING, "agentId": agent, "clientMode": "local_agent", "replaceAgentToken": True}
-        for changes in ({"pairingId": "short"}, {"clientMode": "x"}, {"replaceAgentToken": "yes"}, {"more": 1}):
+        whole = {"computer": laptop.secret, "pairingId": PAIRING, "agentId": agent, "clientMode": "local_agent", "replaceAgentToken": True}
+        for changes in ({"pairingId": "short"}, {"computer": "short"}, {"clientMode": "x"}, {"replaceAgentToken": "yes"}, {"more": 1}):
             assert (await laptop.call("pair", {**whole, **changes})).json()["errorCode"] == "bad_command"
         scope = await laptop.pair("agent_none")
         assert (scope.status, scope.json()["errorCode"]) == (403, "agent_out_of_scope")

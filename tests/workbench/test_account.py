@@ -259,6 +259,10 @@ def test_an_agent_that_left_the_list_is_stopped_and_does_not_start(play) -> None
             await one.until(lambda: worker.child.asked_to_stop)
             assert (await one.page.post(f"/i/{one.instance.id}/worker", {"operation": "start"}))[1]["errorCode"] == "agent_not_listed"
             assert (await one.attach())[1]["errorCode"] == "agent_not_listed"
+            gateway.agents = [AGENT]
+            await one.until(lambda: one.instance.worker.state.value == "stopped")
+            await one.post("refresh")
+            await one.spawn.wait_for("worker", 2)                                     # back again
             gateway.agents = []
             assert (await one.post("refresh"))[1]["account"]["agents"] == []          # none is an answer too
     play(story)
