@@ -169,6 +169,7 @@ class Authority:
         self.agents: dict[str, AgentState] = {}
         self.closing = False                           # set once: held calls and polls answer with what is so now
         self.version = 1                               # grows with every durable change; page long-polls wait on it
+        self.moved: dict[str, int] = {}                # Agent -> the version of its last change
         self._last_at: dict[str, str] = {}
         self._staged: list = []
         self._watchers: dict[str, set[asyncio.Future]] = {}
@@ -429,6 +430,7 @@ class Authority:
 
     def _wake(self, topics: set[str]) -> None:
         self.version += 1
+        self.moved.update((topic, self.version) for topic in topics if topic in self.agents)
         for topic in (*topics, ANYTHING):
             for watcher in self._watchers.pop(topic, ()):
                 if not watcher.done():

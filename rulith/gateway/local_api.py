@@ -47,7 +47,7 @@ class LocalApi:
         self._folder = folder
         self._calls = calls
         self._line = line
-        self._case_rows: dict[str, tuple[Case, dict]] = {}     # as last listed
+        self._case_rows: dict[str, dict[str, tuple[Case, dict]]] = {}     # of each Agent, as last listed
         self._reads = CaseReads(authority, self._agent)
         self._routes = {"state": self._state, "wait": self._wait, "case": self.case, "proof": self.proof,
                         "why-not": self.why_not, "receipt": self.receipt, "capability": self._capability,
@@ -103,34 +103,37 @@ class LocalApi:
     async def _state(self, query: dict[str, str]) -> dict:
         return self.snapshot()
 
-    def snapshot(self) -> dict:
-        """Everything the workbench draws at a glance, newest first where order is time."""
-        registry = self.authority.registry
+    def snapshot(self, after: int | None = None) -> dict:
+        """Everything the workbench draws at a glance, newest first where order is time.
+
+        after  only the Cases of Agents that moved since this version; `casesOf` names those
+        """
+        registry, agents = self.authority.registry, self.authority.agents
+        listed = [agent_id for agent_id in agents if after is None or self.authority.moved.get(agent_id, 0) > after]
         self.expire_decisions()
         return {
             "version": self.authority.version,
             "agents": [{"id": each["id"], "name": each["name"]} for each in registry.agents.values()],
             "connections": [self.connection(each) for each in registry.connections.values()],
-            "cases": self._cases(), "casesTotal": {agent_id: len(state.board.state.cases) for agent_id, state in self.authority.agents.items()},
+            "cases": [row for agent_id in listed for row in self._cases(agent_id, agents[agent_id])],
+            "casesTotal": {agent_id: len(state.board.state.cases) for agent_id, state in agents.items()}, **({} if after is None else {"casesOf": listed}),
             "operations": self.operations(),
             "decisions": self.decisions(),
             "passphraseSet": registry.is_set_up(), "nameNeeded": registry.is_name_needed(),
             "store": {"ok": False, "problem": self.authority.turns.trouble} if self.authority.turns.is_sick else {"ok": True},
         }
 
-    def _cases(self) -> list[dict]:
-        """Rows of each Agent's newest Cases, newest first; the row of a Case that did not move is not made again."""
-        rows, known = [], self._case_rows
-        self._case_rows = {}
-        for agent_id, state in self.authority.agents.items():
-            for case in islice(reversed(state.board.state.cases.values()), CASES_LISTED_MAX):
-                has_receipt, title = case.case_id in state.receipts, case_title(state.board.state, case)
-                held = known.get(case.case_id)
-                if held is None or held[0] is not case or (held[1]["receipt"], held[1].get("title")) != (has_receipt, title.get("title")):
-                    held = case, {"agentId": agent_id, **case_about(case), **title, "receipt": has_receipt}
-                self._case_rows[case.case_id] = held
-                rows.append(held[1])
-        return rows
+    def _cases(self, agent_id: str, state: AgentState) -> list[dict]:
+        """Rows of an Agent's newest Cases, newest first; the row of a Case that did not move is not made again."""
+        known, made = self._case_rows.get(agent_id, {}), {}
+        for case in islice(reversed(state.board.state.cases.values()), CASES_LISTED_MAX):
+            has_receipt, title = case.case_id in state.receipts, case_title(state.board.state, case)
+            held = known.get(case.case_id)
+            if held is None or held[0] is not case or (held[1]["receipt"], held[1].get("title")) != (has_receipt, title.get("title")):
+                held = case, {"agentId": agent_id, **case_about(case), **title, "receipt": has_receipt}
+            made[case.case_id] = held
+        self._case_rows[agent_id] = made
+        return [row for _, row in made.values()]
 
     def expire_decisions(self) -> None:
         for agent_id in self.authority.agents:
@@ -194,7 +197,7 @@ class LocalApi:
         return agent.board.state.argument_units(action) if agent is not None else {}
 
     async def _wait(self, query: dict[str, str]) -> dict:
-        """The state once its version passed `after`, or the bare version when the time ran out."""
+        """The state once its version passed `after`, or the bare version when the time ran out; with `cases=moved`, Cases of Agents that moved alone."""
         after, wait_ms = _whole(query, "after", 0), _whole(query, "timeoutMs", 25_000)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + min(wait_ms / 1000, LOCAL_WAIT_S_MAX)
@@ -204,7 +207,7 @@ class LocalApi:
                 return {"version": self.authority.version}
             await asyncio.sleep(min(GATHER_S, max(0.0, left)))    # under load one picture tells of many commits
         await self.authority.rested()
-        return self.snapshot()
+        return self.snapshot(after if query.get("cases") == "moved" else None)
 
     # --- one Case, one fact ------------------------------------------------------------
 

@@ -72,6 +72,7 @@ class GatewayLink:
             try:
                 state = await self._next_state()
             except Refused as problem:
+                self.state = None                        # who answers next may count anew
                 on_silence(problem.happened)
                 await asyncio.sleep(RETRY_S[min(failures, len(RETRY_S) - 1)])
                 failures += 1
@@ -83,6 +84,8 @@ class GatewayLink:
                 if self.state is None or state.get("version") != self.state["version"]:
                     self.state = None                    # only its version came: read the whole
             elif self.state is None or state["version"] != self.state["version"]:
+                if "casesOf" in state:                   # the other Agents' Cases stand as they were
+                    state["cases"] += [row for row in self.state["cases"] if row["agentId"] not in state["casesOf"]]
                 self.state = state
                 on_state(state)
 
@@ -91,7 +94,7 @@ class GatewayLink:
         if self.state is None:
             asking = asyncio.ensure_future(self.get("state"))
         else:
-            query = {"after": str(self.state["version"]), "timeoutMs": str(WAIT_MS)}
+            query = {"after": str(self.state["version"]), "timeoutMs": str(WAIT_MS), "cases": "moved"}
             asking = asyncio.ensure_future(self.get("wait", query, timeout_s=WAIT_TIMEOUT_S))
         moving = asyncio.ensure_future(self._moved.wait())
         try:

@@ -363,6 +363,26 @@ def test_a_wait_returns_as_soon_as_something_became_durable(play, kit):
     play(story, pollHoldMs=50)
 
 
+def test_a_wait_lists_the_cases_of_agents_that_moved_where_it_is_asked_so(play, kit):
+    """What a page reads at each change must not grow with all that any Agent ever opened."""
+    async def story(world):
+        host = world.host()
+        await host.initialize()
+        case = await world.open_case(host)
+        state = (await world.local("state")).json()
+        assert "casesOf" not in state
+        agent = state["cases"][0]["agentId"]
+        found = (await world.local(f"wait?after={state['version'] - 1}&timeoutMs=20000&cases=moved")).json()
+        assert (found["casesOf"], [row["caseId"] for row in found["cases"]]) == ([agent], [case["caseId"]])
+        world.gateway.authority.touched(state["connections"][0]["id"])
+        found = (await world.local(f"wait?after={state['version']}&timeoutMs=20000&cases=moved")).json()
+        assert (found["casesOf"], found["cases"], found["casesTotal"]) == ([], [], {agent: 1})
+        whole = (await world.local(f"wait?after={state['version']}&timeoutMs=20000")).json()
+        assert [row["caseId"] for row in whole["cases"]] == [case["caseId"]]
+
+    play(story)
+
+
 def test_proofs_and_reasons_are_read_with_the_device_grant(play, kit):
     async def story(world):
         host, worker = world.host(), world.worker()

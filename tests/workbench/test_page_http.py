@@ -171,6 +171,18 @@ def test_the_board_of_an_agent_holds_that_agents_rows_only(stage):
     assert board["connection"]["id"] == CONNECTION
 
 
+def test_cases_that_a_change_does_not_list_stand_as_they_were(stage):
+    async def script(stage):
+        stage.gateway.show({**closed_board(), "version": 2})
+        await stage.until(lambda: bool(stage.instance.board["cases"]))
+        stage.gateway.show({**closed_board(), "version": 3, "cases": [], "casesOf": ["agent_other"], "passphraseSet": True})
+        await stage.until(lambda: stage.instance.board["passphraseSet"])
+        return stage.instance.board, [request.query.get("cases") for request in stage.gateway.asked if request.path == "/local/wait"]
+    board, asked = play(stage, script)
+    assert [row["caseId"] for row in board["cases"]] == [CASE]
+    assert set(asked) == {"moved"}
+
+
 def test_reads_go_to_the_gateway_with_the_device_grant_and_this_agent(stage):
     async def script(stage):
         stage.gateway.answers["proof"] = (200, {"id": "f_1", "text": "total", "n": 9593})
