@@ -65,7 +65,7 @@ const find = (selector) => [...document.querySelectorAll(selector)];
 function keepFocus(home) {
   if (document.activeElement !== document.body && document.activeElement.checkVisibility()) return;
   const row = find("[data-row]").filter((each) => each.hash && each.hash === left);
-  [...row, home, ...find(`#${home.id || "main"}`), ...find(".pane-scroll, #main")].find((each) => each.checkVisibility() && !each.closest("[inert]"))?.focus();
+  [...row, home, ...find(home.id ? `#${home.id}` : ".pane-scroll"), ...find("#main")].find((each) => each.checkVisibility() && !each.closest("[inert]"))?.focus();
 }
 
 function draw(s) {
