@@ -83,8 +83,8 @@ export const talkActs = {
 
   /** Send what is written; a retry of the same message is the same request. `service`: the model that may read earlier turns. */
   async send(id, session, service = "", anew = false) {
-    const { text = "", requestId, busy, files = [], target } = state.says[`${id}/${session}`] ?? {};
-    if (busy || (text.trim() === "" && files.length === 0) || files.some((row) => !row.id)) return;       // a key may come before the page is drawn
+    const { text = "", requestId, busy, files = [], target, early } = state.says[`${id}/${session}`] ?? {};
+    if (busy || early || (text.trim() === "" && files.length === 0) || files.some((row) => !row.id)) return;       // a key may come before the page is drawn
     const request = anew || !requestId ? crypto.randomUUID() : requestId;
     saying(id, session, { requestId: request, busy: true, refusal: null });
     try {

@@ -4,7 +4,7 @@
  */
 
 import { at, get, post } from "./api.js";
-import { NEW, sessionOf } from "./components/talk.js";
+import { NEW, newestOf, sessionOf } from "./components/talk.js";
 import { change, instanceOf, state } from "./store.js";
 import { listeners, read, reading } from "./sync.js";
 
@@ -26,6 +26,8 @@ export const loadTalks = (id) => read(`talks ${id}`, async () => {
   } catch (error) {
     change((s) => Object.assign(entryOf(s, id), { error }));
     throw error;
+  } finally {
+    change((s) => join(s, id));
   }
 });
 
@@ -127,10 +129,15 @@ const draft = (id, session) => {
   return { sessionKey: session, text: text.toWellFormed?.() ?? text, requestId, target, files: files.filter((row) => row.id).map((row) => ({ id: row.id, name: row.name })), tab: TAB };
 };
 
-/** Change a message that is being written; what of it is kept goes to the workbench in a moment. */
+const isKnown = ({ list, error, kept }) => kept && (list || error);
+
+/** Change a message that is being written; what of it is kept goes to the workbench in a moment. `early`: begun before it was known what was here. */
 export function saying(id, session, changes) {
   const key = keyOf(id, session);
-  change((s) => { s.says[key] = { text: "", ...s.says[key], ...changes }; });
+  change((s) => {
+    const { text = "", early = !text && !isKnown(entryOf(s, id)) && (s.route.talk ? "named" : "open") } = s.says[key] ?? {};
+    s.says[key] = { text, ...s.says[key], ...changes, early };
+  });
   if (!KEPT.some((name) => name in changes)) return;
   dirty.add(key);
   clearTimeout(timers.get(key));
@@ -141,7 +148,7 @@ export function saying(id, session, changes) {
 export function keepDraft(id, session) {
   const key = keyOf(id, session);
   return read(`draft ${key}`, async () => {
-    if (!dirty.delete(key)) return;
+    if (state.says[key]?.early || !dirty.delete(key)) return;
     try {
       const body = draft(id, session);
       await post(at(id, "draft"), body, body.text.length < LEAVING_CHARS_MAX);
@@ -156,6 +163,7 @@ export function keepDraft(id, session) {
 
 function flush() {
   for (const key of dirty) {
+    if (state.says[key].early) continue;         // what was kept stays
     const cut = key.indexOf("/");
     post(at(key.slice(0, cut), "draft"), draft(key.slice(0, cut), key.slice(cut + 1)), true).then(() => dirty.delete(key), () => {});
   }
@@ -168,19 +176,42 @@ function take(s, id, session, kept, before) {
   const key = keyOf(id, session);
   const here = s.says[key];
   if (here !== before[key] || dirty.has(key) || here?.busy || here?.files?.some((row) => !row.id)) return;
+  s.says[key] = { ...said(kept), refusal: here?.text === (kept?.text ?? "") ? here.refusal : null };
+}
+
+function said(kept) {
   const { text = "", requestId = "", files = [], target = {} } = kept ?? {};
-  s.says[key] = { text, requestId, target, files: files.map((row) => ({ ...row, key: row.id })), refusal: here?.text === text ? here.refusal : null };
+  return { text, requestId, target, files: files.map((row) => ({ ...row, key: row.id })) };
+}
+
+/** Early words go below those that were kept, into the conversation in view; with files they stay. */
+function join(s, id) {
+  const entry = entryOf(s, id);
+  if (!isKnown(entry)) return;
+  for (const [key, { early, ...here }] of Object.entries(s.says)) {
+    if (!early || !key.startsWith(`${id}/`)) continue;
+    const session = key.slice(id.length + 1), to = early === "open" && !here.files ? newestOf(entry) : session;
+    s.says[key] = said(entry.kept.get(session));
+    dirty.delete(key);
+    const { text, files = [] } = s.says[keyOf(id, to)] ?? {};
+    saying(id, to, { ...here, text: [text, here.text].filter(Boolean).join("\n"), files: [...files, ...here.files ?? []], requestId: "" });
+  }
 }
 
 const loadDrafts = (id) => read(`drafts ${id}`, async () => {
-  entryOf(state, id).drafts = true;          // asked for once: without them the page goes on
-  const before = { ...state.says };
-  const { drafts } = await get(at(id, "drafts"));
-  change((s) => {
-    const kept = new Map(drafts.map((row) => [row.sessionKey, row]));
-    for (const key of Object.keys(s.says)) if (key.startsWith(`${id}/`) && !kept.has(key.slice(id.length + 1))) take(s, id, key.slice(id.length + 1), null, before);
-    for (const [session, row] of kept) take(s, id, session, row, before);
-  });
+  const entry = entryOf(state, id), before = { ...state.says };
+  entry.drafts = true;          // asked for once: without them the page goes on
+  try {
+    const { drafts } = await get(at(id, "drafts"));
+    change((s) => {
+      const kept = entry.kept = new Map(drafts.map((row) => [row.sessionKey, row]));
+      for (const key of Object.keys(s.says)) if (key.startsWith(`${id}/`) && !kept.has(key.slice(id.length + 1))) take(s, id, key.slice(id.length + 1), null, before);
+      for (const [session, row] of kept) take(s, id, session, row, before);
+    });
+  } finally {
+    entry.kept ??= new Map();
+    change((s) => join(s, id));
+  }
   for (const key of dirty) if (key.startsWith(`${id}/`)) keepDraft(id, key.slice(id.length + 1));
 });
 

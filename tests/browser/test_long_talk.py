@@ -87,6 +87,8 @@ def test_a_message_is_kept_given_files_cut_short_and_seen_in_two_tabs(browser, b
         first.get_by_role("button", name="Copy the answer").click()
         expect(page.locator("#said")).to_have_text("Answer copied")
         assert "**bold**" in page.evaluate("navigator.clipboard.readText()")
+        first.get_by_role("button", name="Copy this code").click()
+        page.wait_for_function("navigator.clipboard.readText().then((text) => text === 'x < y')")
 
         other = page.context.new_page()                          # the same conversation, in another tab
         other.goto(page.url)
@@ -99,6 +101,22 @@ def test_a_message_is_kept_given_files_cut_short_and_seen_in_two_tabs(browser, b
         other.reload()                                           # at once: leaving the page gives the draft away
         expect(there).to_have_value("half a thought more")
         expect(field).to_have_value("half a thought more")
+
+        held = []                                                # written before the page knows what was here: nothing is lost, and nothing stands in its place
+        third = page.context.new_page()
+        for late in ("conversations", "drafts"):
+            third.route(re.compile(rf"/{late}$"), lambda route: held.append(route))
+        third.goto(bench.origin + "/")
+        early = third.get_by_label("Message to the Agent")
+        early.fill("first words")
+        early.press("Enter")
+        expect(third.get_by_text("Still reading what was here")).to_be_visible()
+        expect(early).to_have_value("first words")
+        for route in held:
+            route.continue_()
+        expect(early).to_have_value("half a thought more\nfirst words")
+        expect(field).to_have_value("half a thought more\nfirst words")
+        third.close()
 
         expect(send(other, "hello two")).to_contain_text("ends it.", timeout=60_000)
         expect(field).to_have_value("")

@@ -67,6 +67,7 @@ function target(s, instance, session, act, said, { live, isUnclear }, mustChoose
 
 function hint(why, turn, said, rows, mustChoose) {
   if (said.wished) return "The Agent is starting. Your message is sent once it is ready.";
+  if (said.early) return "Still reading what was here.";
   if (said.unkept) return `This draft is in this tab only: ${said.unkept}`;
   if (why) return why;
   if (rows.some((row) => row.error)) return "Add the file again or leave it out; the message waits.";
@@ -93,7 +94,7 @@ export function composer(s, instance, act) {
   const rows = said.files ?? [];
   const cases = casesOf(s, instance);
   const mustChoose = rows.length > 0 && cases.isUnclear && !said.target?.caseId;
-  const blocked = Boolean(why) || said.busy || mustChoose || rows.some((row) => !row.id) || (said.text.trim() === "" && rows.length === 0);
+  const blocked = Boolean(why) || said.busy || said.early || mustChoose || rows.some((row) => !row.id) || (said.text.trim() === "" && rows.length === 0);
   const awaits = ["starting", "restarting"].includes(instance.agent.talk.state);
   const send = () => {
     if (why && awaits) saying(instance.id, session, { wished: true });

@@ -16,9 +16,10 @@ const INTERRUPTED = ["interrupted", "not-started", "user-stopped"];
 
 /** The conversation in view: the one the address names, else the newest that is not archived; NEW for none yet. */
 export function sessionOf(s, instance) {
-  if (s.route.talk) return s.route.talk;
-  return s.talks[instance.id]?.list?.find((row) => !row.archived)?.sessionKey ?? NEW;
+  return s.route.talk || newestOf(s.talks[instance.id]);
 }
+
+export const newestOf = (entry) => entry?.list?.find((row) => !row.archived)?.sessionKey ?? NEW;
 
 /** What is here of it: turns by their number. */
 export const talkOf = (s, instance) => s.talks[instance.id]?.by?.[sessionOf(s, instance)];
@@ -165,5 +166,5 @@ export function talk(s, instance, act) {
     total > 0 && h("div", { class: "turns", role: "feed", "aria-label": "Messages" },
       h("div", { key: "above" }), numbers.map((number) => turnArticle(number, held.turns.get(number), total, s, instance, act)), h("div", { key: "below" })),
     held?.archived && quiet("This conversation is archived and takes no message."),
-    session === NEW && total === 0 && quiet("What you write below begins a conversation. It is kept on this computer."));
+    session === NEW && total === 0 && (!s.route.talk && !entry?.list && !entry?.error ? loading("the conversation", 3) : quiet("What you write below begins a conversation. It is kept on this computer.")));
 }

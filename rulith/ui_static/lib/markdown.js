@@ -49,6 +49,7 @@ function taken(rows, at, holds) {
  * links   whether addresses open
  * names   folded names that stand out where `@name` calls them
  * called  what finds such calls, where a name is more than a word
+ * beside  (code) → what stands beside a fence
  */
 export function markdown(text, how = PLAIN) {
   const rows = text.replaceAll("\r\n", "\n").split("\n");
@@ -60,7 +61,8 @@ export function markdown(text, how = PLAIN) {
       at += 1;
     } else if (FENCE.test(row)) {
       const code = taken(rows, at + 1, (each) => !FENCE.test(each));
-      blocks.push(h("pre", {}, h("code", {}, code.join("\n"))));
+      const block = h("pre", {}, h("code", {}, code.join("\n")));
+      blocks.push(how.beside ? h("div", { class: "code" }, block, how.beside(code.join("\n"))) : block);
       at += code.length + 2;
     } else if (heading) {
       blocks.push(h("p", { class: "md-head", role: "heading", "aria-level": Math.min(6, heading[1].length + 3) }, inline(heading[2], how)));

@@ -57,7 +57,7 @@ const models = (s) => {
 function budgets(s) {
   return withSettings((all) => {
     const one = (id, words, row) => {
-      // `shown` is what stood there when the first of its fields was changed: what came since is not saved over unseen
+      // `shown`: what stood there at the first change
       const key = `budget/${id}`, change_ = (name) => ({ target }) => put(key, { shown: form(key).shown ?? row, [name]: target.value }), of = (name) => form(key)[name] ?? row[name];
       const body = () => ({ profile: id, expected: form(key).shown ?? row, ...Object.fromEntries(Object.keys(row).map((name) => [name, String(of(name)).trim()])) });
       const follows = (name) => id && (name === "maxRounds" || CAPS.every((each) => of(each) === ""));       // one cap of its own, and no other is the home's
