@@ -19,6 +19,26 @@ DEAF = """const hears = BroadcastChannel.prototype.addEventListener;
     BroadcastChannel.prototype.addEventListener = function (kind, hear) { hears.call(this, kind, (event) => { if (!window.deaf) hear(event); }); };
     const every = window.setInterval;
     window.setInterval = (job, ms) => ms === 5000 ? every(() => { if (window.hurried) job(); }, 50) : every(job, ms);"""
+# A stream that says nothing, and no half minute to wait for it; what is asked for in answers that end goes through.
+MUTE = """const real = window.fetch, later = window.setTimeout;
+    let mute = true;
+    window.setTimeout = (job, ms, ...more) => later(job, ms === 30000 && mute ? 100 : ms, ...more);
+    window.fetch = (url, how) => {
+        if (!String(url).includes('/events')) return real(url, how);
+        mute = /after=\\d+$/.test(url);
+        return mute ? Promise.resolve(new Response(new ReadableStream({ start(c) { how.signal.addEventListener('abort', () => c.error(new Error('cut'))) } }))) : real(url, how);
+    };"""
+# A computer that sleeps: what the open stream would say does not come any more.
+SLEEP = """const real = window.fetch;
+    window.fetch = async (url, how) => {
+        const answer = await real(url, how), reader = answer.body?.getReader();
+        if (!/events\\?after=\\d+$/.test(url)) { reader?.releaseLock(); return answer; }
+        return new Response(new ReadableStream({ async pull(c) {
+            const { value, done } = await reader.read();
+            if (window.asleep) await new Promise((_, no) => how.signal.addEventListener('abort', () => no(new Error('cut'))));
+            if (done) c.close(); else c.enqueue(value);
+        } }));
+    };"""
 # The page's own parser over bytes cut at each place, going on after the last row it gave.
 CUTS = """async (text) => {
     const { events } = await import('/ui/lib/sse.js');
@@ -115,3 +135,48 @@ def test_a_browser_without_a_part_of_it_asks_in_answers_that_end(browser, bench,
         expect(run_calculation(other, job)).to_contain_text("Completed", timeout=WAIT_MS)
         feeds = [url for url in asked if "/events" in url]
         assert len(feeds) > 1 and all("wait=" in url for url in feeds)
+
+
+def test_where_streams_say_nothing_the_rows_are_asked_for_in_answers_that_end(browser, bench):
+    watched = Watched(browser, bench)
+    with watched as page:
+        page.add_init_script(MUTE)
+        page.reload()
+        expect(run_calculation(page, "calc-muted")).to_contain_text("Completed", timeout=WAIT_MS)
+        page.wait_for_function("performance.getEntriesByType('resource').some((each) => each.name.includes('&wait=10'))")
+        expect(run_calculation(page, "calc-polled")).to_contain_text("Completed", timeout=WAIT_MS)
+
+
+def test_a_page_whose_computer_slept_shows_what_came_meanwhile_once(browser, bench):
+    with Watched(browser, bench) as page, Watched(browser, bench) as elsewhere:
+        page.add_init_script(SLEEP)
+        page.clock.install()
+        page.reload()
+        expect(page.locator("[data-agent]")).to_contain_text("Worker online", timeout=WAIT_MS)
+        page.evaluate("window.asleep = true")
+        expect(run_calculation(elsewhere, "calc-at-night")).to_contain_text("Completed", timeout=WAIT_MS)
+        expect(page.get_by_role("article", name="Run of calc-at-night")).to_have_count(0)
+        page.evaluate("window.asleep = false")
+        page.clock.fast_forward(8 * 3600 * 1000)
+        article = page.get_by_role("article", name="Run of calc-at-night")
+        expect(article).to_contain_text("Completed", timeout=WAIT_MS)
+        expect(article).to_have_count(1)
+        expect(run_calculation(page, "calc-in-the-morning")).to_contain_text("Completed", timeout=WAIT_MS)
+
+
+def test_two_tabs_that_press_within_one_second_start_one_run(browser, bench):
+    watched = Watched(browser, bench, quiet=False)
+    with watched as page:
+        other = page.context.new_page()
+        other.goto(bench.origin + "/")
+        for tab in (page, other):
+            expect(tab.get_by_role("button", name="Run the verified calculation")).to_be_enabled(timeout=WAIT_MS)
+            tab.get_by_label("Job id").fill("calc-both")
+        buttons = [tab.get_by_role("button", name=re.compile("Write these numbers and run|Run the verified calculation")) for tab in (page, other)]
+        for button in buttons:
+            button.evaluate("(each) => { setTimeout(() => each.click(), 500) }")
+        for tab in (page, other):
+            article = tab.get_by_role("article", name="Run of calc-both")
+            expect(article).to_contain_text("Completed", timeout=WAIT_MS)
+            expect(article).to_have_count(1)
+    assert all("409" in each for each in watched.complaints)         # one of the two was told that it came second
