@@ -18,8 +18,9 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from rulith.base.errors import Refused
+from rulith.disk.device import LINKED, DeviceFile
 from rulith.disk.home import Home
-from rulith.disk.profiles import device_secrets
+from rulith.disk.profiles import Profile, device_secrets
 from rulith.disk.runfile import read_live
 from rulith.net.client import HttpClient, NetFailed
 from rulith.procs.roles import Event, RoleProcess
@@ -79,6 +80,16 @@ def find_gateway(home: Home) -> LocalGateway | None:
     if urlsplit(live["url"]).hostname not in LOOPBACK:
         raise Refused("gateway_not_started", problem=f"{home.gateway_json} names {live['url'][:100]!r}, which is not on this machine")
     return LocalGateway(str(live["url"]), _grant(home))
+
+
+def gateway_elsewhere(home: Home, profile: Profile) -> LocalGateway | None:
+    """The gateway that the profile's Agent is of, by this home's sign-in there; None where it is the home's own. Raises Refused account_needed."""
+    if not profile.origin:
+        return None
+    file = DeviceFile(home)
+    if file.state != LINKED or (file.origin, file.account_id) != (profile.origin, profile.account_id):
+        raise Refused("account_needed", name=profile.name, origin=profile.origin)
+    return LocalGateway(profile.origin, str(file.row["token"]))
 
 
 async def find_or_start_gateway(home: Home, *, env: Mapping[str, str] | None = None, archive: Path | None = None,

@@ -20,7 +20,7 @@ from rulith.disk.home import Home
 from rulith.disk.locks import HeldLock, take_lock
 from rulith.disk.model_settings import agent_credentials, agent_env
 from rulith.disk.profiles import Profile, agent_secrets, find_profile, list_profiles, worker_secrets
-from rulith.local.gateway import LocalGateway, find_or_start_gateway
+from rulith.local.gateway import LocalGateway, find_or_start_gateway, gateway_elsewhere
 from rulith.local.roles import KeptWorker, line_is_free
 from rulith.net.client import HttpClient
 from rulith.procs.roles import Event
@@ -81,7 +81,7 @@ class LocalHome:
     async def prepare(self, name: str | None, environ: Mapping[str, str]) -> dict[str, str]:
         """The Agent's settings, with everything they point at running.
 
-        Raises Refused: profile_unknown, profile_ambiguous, agent_overlaps, gateway_not_started, child_failed,
+        Raises Refused: profile_unknown, profile_ambiguous, agent_overlaps, account_needed, gateway_not_started, child_failed,
         home_incomplete, and what the disk refuses.
         """
         self._home.prepare()
@@ -89,7 +89,7 @@ class LocalHome:
         if profile is not None:
             self._lock = take_agent_lock(profile.agent_lock)
         archive = kept_archive(self._home)
-        self._gateway = await find_or_start_gateway(self._home, archive=archive)
+        self._gateway = (gateway_elsewhere(self._home, profile) if profile is not None else None) or await find_or_start_gateway(self._home, archive=archive)
         if self._gateway.process is not None:
             self._log("no gateway was running for this home; one is started for this run")
         if profile is None:

@@ -89,7 +89,7 @@ def _need(env: Mapping[str, str], name: str) -> str:
 def work_url(env: Mapping[str, str], home: Home) -> str:
     """The gateway's work address: named outright, below RULITH_URL, or that of the live embedded gateway.
 
-    Raises Refused worker_setting_invalid: the Connection key crosses loopback or TLS only.
+    Raises Refused worker_setting_invalid: the Connection key crosses loopback or TLS only, unless a person said otherwise.
     """
     named = env.get("RULITH_WORK_URL", "").strip()
     if not named:
@@ -106,7 +106,7 @@ def work_url(env: Mapping[str, str], home: Home) -> str:
         raise Refused("worker_setting_invalid", name="RULITH_WORK_URL", value=named[:120], wanted="an address") from None
     if parts.scheme not in ("http", "https") or not host or parts.username is not None or parts.query or parts.fragment:
         raise Refused("worker_setting_invalid", name="RULITH_WORK_URL", value=named.rpartition("@")[2][:120], wanted="a plain http or https address")
-    if parts.scheme == "http" and not _LOOPBACK.fullmatch(host.lower()):
+    if parts.scheme == "http" and not _LOOPBACK.fullmatch(host.lower()) and env.get("RULITH_INSECURE_HTTP") != "1":
         raise Refused("worker_setting_invalid", name="RULITH_WORK_URL", value=named[:120], wanted="https: a Connection key crosses loopback or TLS only")
     return named
 

@@ -23,7 +23,7 @@ from rulith.disk.home import Home
 from rulith.disk.profiles import Profile
 from rulith.net.client import HttpClient
 from rulith.net.link import within
-from rulith.workbench.account_calls import AccountCalls, Said, Silent
+from rulith.workbench.account_calls import LOOPBACK, AccountCalls, Said, Silent
 
 SYNC_S = 30.0
 STALE_AFTER = 3                  # intervals without an answer
@@ -96,6 +96,12 @@ class Account:
     @property
     def is_linked(self) -> bool:
         return self.is_here and self.file.state == LINKED
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a person agreed to plain http beyond this computer (`--insecure-http`)."""
+        parts = urlsplit(self.origin)
+        return parts.scheme == "http" and parts.hostname not in LOOPBACK
 
     @property
     def calls(self) -> AccountCalls:

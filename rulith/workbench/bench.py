@@ -367,7 +367,7 @@ class Workbench:
         secrets = worker_secrets(profile).load()
         await asyncio.to_thread(prepare_store, profile, stamp(self.clock.wall_s()))
         self.instances[profile.id].destination = model_destination(profile)
-        env = {**self.worker_files(profile), "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work",
+        env = {**self.worker_files(profile), "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work", **({"RULITH_INSECURE_HTTP": "1"} if self.account.is_plain else {}),
                **{name: secrets[name] for name in ("RULITH_CONNECTION", "RULITH_CONNECTION_KEY") if name in secrets}}
         return await self.spawn("worker", env=env, args=[], log_path=self.home.logs / f"worker-{profile.id}.log", on_event=on_event)
 
@@ -382,9 +382,14 @@ class Workbench:
                    **agent_credentials(profile), "RULITH_HOME": str(self.home.path), "RULITH_URL": self.link.url,
                    "RULITH_AGENT_LOCK": str(profile.agent_lock), "RULITH_CONVERSATION_OWNER": json.dumps(profile.owner),
                    **self.materials_env(profile), **serving}
-            return await self.spawn("agent", env=env, args=[], log_path=self.home.logs / f"agent-{profile.id}.log", on_event=on_event)
+            return await self.spawn("agent", env=env, args=self.plain_args, log_path=self.home.logs / f"agent-{profile.id}.log", on_event=on_event)
 
         return Talker(profile, launch, self.client, self.clock, self.feed, on_change=self.changed, on_life=self.record_children)
+
+    @property
+    def plain_args(self) -> list[str]:
+        """What an Agent is told of the way to its gateway."""
+        return ["--insecure-http"] if self.account.is_plain else []
 
     def materials_env(self, profile: Profile) -> dict[str, str]:
         """How an Agent of this profile reads what its Worker keeps on this machine; nothing before there is a store."""

@@ -8,12 +8,18 @@ import os
 
 import pytest
 
+from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
 from rulith.disk import atomic
 from rulith.disk.home import Home
-from rulith.disk.profiles import agent_secrets, update_profile, worker_secrets
+from rulith.disk.profiles import agent_secrets, create_profile, list_profiles, update_profile, worker_secrets
+from rulith.gateway.service import open_gateway
+from rulith.net.client import HttpClient
+from rulith.runtime.local_home import LocalHome
+from rulith.work.settings import work_url
 from rulith.workbench import account as account_module
 from rulith.workbench.account_calls import gateway_origin
+from rulith.workbench.bench import Workbench
 from tests.workbench.scripted_account import AGENT, Elsewhere, Life
 
 STORY_S = 100
@@ -400,3 +406,42 @@ def test_an_address_of_a_gateway_is_an_origin_over_tls_or_on_this_computer(text,
     except Refused as refusal:
         found = refusal.code
     assert found == origin
+
+
+def test_a_run_from_cron_goes_to_the_gateway_that_its_profile_is_of(play) -> None:
+    async def story(gateway, life) -> None:
+        async with life() as one:
+            await one.sign_in(gateway)
+            await one.attach()
+        gateway.state["connections"] = [{"id": "conn_far", "line": {"state": "online"}}]        # a Worker is at work somewhere
+        client = HttpClient(environ={})
+        local = LocalHome(one.home, client, log=lambda words: None)
+        found = await local.prepare(None, {})
+        await local.end()
+        assert (found["RULITH_URL"], found["RULITH_TOKEN"]) == (gateway.url, "rlt_agt_0") and not one.home.ledger.exists()
+        assert json.loads(found["RULITH_CONVERSATION_OWNER"]) == {"origin": gateway.url, "accountId": "acc_1", "agentId": ""}
+        (one.home.workbench / "device.json").unlink()
+        with pytest.raises(Refused) as refused:
+            await LocalHome(one.home, client, log=lambda words: None).prepare(None, {})
+        assert refused.value.code == "account_needed" and gateway.url in refused.value.teaching
+        await client.close()
+    play(story)
+
+
+def test_the_homes_own_first_agent_takes_no_profile_of_another_gateway(tmp_path) -> None:
+    home = Home(tmp_path / "home").prepare()
+    far = create_profile(home, "Assistant", pairing={"pairingId": "p", "agentId": "agent_far"}, target={"origin": "https://far", "accountId": "a", "agentId": "agent_far"})
+
+    async def story() -> None:
+        await open_gateway(home, SystemClock(), {}).close()
+    asyncio.run(story())
+    after = {each.name: each for each in list_profiles(home)}
+    assert set(after) == {"Assistant", "Assistant 2"} and after["Assistant"] == far and after["Assistant 2"].is_attached and not after["Assistant 2"].origin
+
+
+def test_plain_http_that_a_person_agreed_to_is_told_to_the_roles(tmp_path) -> None:
+    assert work_url({"RULITH_WORK_URL": "http://far.example/work", "RULITH_INSECURE_HTTP": "1"}, Home(tmp_path)) == "http://far.example/work"
+    for origin, args in (("http://far.example", ["--insecure-http"]), ("http://127.0.0.1:1", []), ("https://far.example", []), ("", [])):
+        async def story(origin=origin) -> list[str]:
+            return Workbench(Home(tmp_path / "home").prepare(), SystemClock(), None, environ={}, gateway=origin).plain_args
+        assert asyncio.run(story()) == args
