@@ -31,7 +31,7 @@ from rulith.disk.home import Home, find_home
 from rulith.disk.locks import holder_of
 from rulith.disk.mcp_services import file_of, read_services, tools_of
 from rulith.disk.model_settings import agent_credentials, agent_env
-from rulith.disk.profiles import Profile, agent_secrets, device_secrets, list_profiles, worker_secrets
+from rulith.disk.profiles import Profile, agent_secrets, check_folder, device_secrets, list_profiles, worker_secrets
 from rulith.disk.runfile import read_live
 from rulith.disk.vault import Vault
 from rulith.gateway.first_start import HAS_NO_ROWS, SIGNING_KEY, check_ledger_file, check_unused, gateway_secrets
@@ -259,6 +259,7 @@ def _profiles(home: Home, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _profile(profile: Profile, environ: Mapping[str, str]) -> Finding:
+    check_folder(profile)
     env = agent_env(profile)
     url = environ.get("RULITH_MODEL_URL") or env.get("RULITH_MODEL_URL", "")
     if not url:

@@ -216,6 +216,13 @@ def test_the_mcp_services_of_a_profile_are_counted_and_a_file_that_cannot_be_use
         assert examine(home, capsys)[1]["services"][0][0] == "wrong"
 
 
+def test_a_profile_whose_folder_is_away_is_wrong(home, capsys):
+    profile = list_profiles(home)[0]
+    profile.directory.rename(home.path / "away")
+    status, found = examine(home, capsys)
+    assert (status, found["profile"][0][0]) == (1, "wrong") and str(profile.directory) in found["profile"][0][1] and not profile.directory.exists()
+
+
 def test_an_unreadable_list_of_profiles_is_wrong(home, capsys):
     home.registry.write_text("{")
     status, found = examine(home, capsys)
