@@ -165,7 +165,13 @@ def test_what_is_refused_stands_in_its_form_and_a_tool_is_declared_changed_and_r
     with Watched(browser, bench, quiet=False, width=390, height=844) as page:     # a browser says each 4xx on its console
         profile = next((bench.home / "workbench" / "instances").iterdir())
         manifest = profile / "workspace" / "worker-tools.json"
+        page.route("**/worker-tools/state", lambda route: route.fulfill(status=502, json={"ok": False, "teaching": "Nobody answers."}))
+        page.goto(f"{bench.origin}/#/tools/{profile.name}")
+        expect(page.get_by_role("alert")).to_contain_text("The Tools could not be read")
+        expect(page.get_by_role("button", name="Agents and rooms")).to_be_visible()         # the way out stands there as well
+        page.unroute("**/worker-tools/state")
         page.goto(f"{bench.origin}/#/tools/{profile.name}/add")
+        page.reload()
         page.get_by_label("Name", exact=True).nth(1).fill("home")
         page.get_by_label("Command").fill("cat")
         page.get_by_label("Arguments, one a line").fill(str(bench.home))

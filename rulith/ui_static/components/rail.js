@@ -52,7 +52,7 @@ export const rail = (s, instance, act) =>
     list(s, instance, act),
     council(s, act),
     h("footer", { class: "rail-foot" },
-      h("p", { class: "quiet", title: s.bench?.home }, h("a", { href: "#/account", onclick: () => act.sheet("") }, s.bench?.gateway.state === "signed_out" ? "Not signed in" : "This computer · signed in")),
+      h("p", { class: "quiet", title: s.bench?.home }, h("a", { href: "#/account", onclick: () => act.sheet("") }, s.bench?.gateway.state === "signed_out" ? "Not signed in" : s.bench?.gateway.elsewhere ? "This computer · signed in" : "This computer")),
       h("div", { class: "rail-tools" },
         button("Model settings", () => act.openModel(instance?.id), { mark: "gear", disabled: !instance }),
         h("a", { class: "plain", href: "#/settings", onclick: () => act.sheet("") }, icon("gear"), "Settings"),

@@ -3,6 +3,7 @@
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { iconButton } from "./parts.js";
+import { known } from "./states.js";
 
 /** A pane of `kind` list or detail. `back` leads to the list on a narrow page, `after` stands below what scrolls. */
 export const pane = (s, act, kind, title, body, { tools = null, back = "", after = null, scroll = {} } = {}) => h("section", {
@@ -13,6 +14,10 @@ h("header", { class: "talk-head" },
 h("div", { class: "pane-scroll", tabindex: -1, ...scroll }, kind === "list" ? body : h("div", { class: "measure" }, body)), after);
 
 export const page = (s, act, title, ...body) => pane(s, act, "detail", title, body);
+
+/** Panes of what was asked for; while it is not here, one that says why. */
+export const knownPanes = (s, act, what, found, draw, back = "") => (found.value === undefined
+  ? pane(s, act, "detail", what[0].toUpperCase() + what.slice(1), known(act, what, found), { back }) : known(act, what, found, draw));
 
 /** The screen itself; `opened` says that on a narrow page the detail is in view. */
 export const screenOf = (s, name, opened, ...panes) => h("main", { key: name, class: `screen ${name}`, id: "main", tabindex: -1, inert: s.ui.sheet !== "", "data-opened": opened }, panes);

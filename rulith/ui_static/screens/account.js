@@ -72,7 +72,7 @@ function linked(account, s) {
 
 function body(account, s) {
   const { state, gateway, origin, isHere } = account, isIn = ["approved", "linked"].includes(state), isOver = ["revoked", "expired", "unusable"].includes(state);
-  return [e("p", marked(...STATES[state]), origin && ` · ${host(origin)}`),
+  return [(gateway || state !== "none") && e("p", marked(...STATES[state]), origin && ` · ${host(origin)}`),
     account.signOut && h("p", { class: "box needs", role: "status" }, account.signOut.step === "stop" ? "Not signed out yet. " : "Everything has ended here, and the gateway could not be told yet. ", account.signOut.teaching, " Sign out again."),
     account.stopWarning && !account.signOut && e("p.box", account.stopWarning),
     isIn && !isHere && e("p", "This computer is signed in at ", e("code", origin), ". To work there: ", e("code", `rulith start --gateway ${origin}`)),

@@ -6,7 +6,7 @@ import { asked, stale } from "../asks.js";
 import { frame } from "../components/dialogs.js";
 import { check, field, form, formOf, losing, problem, put, shownAt, submit, sure } from "../components/forms.js";
 import { button, pairs, quiet, toConsole } from "../components/parts.js";
-import { page, pane, screenOf } from "../components/screen.js";
+import { pane, screenOf } from "../components/screen.js";
 import { empty, known, loading, marked, mark } from "../components/states.js";
 import { e, h } from "../lib/dom.js";
 import { change, state } from "../store.js";
@@ -140,7 +140,7 @@ const make = (s) => own(s, "Make an Agent",
     [field("make", "name", "Name", { required: true, maxlength: 64 }), field("make", "mode", "Who works", { options: MODES }), form("make").mode === "existing_client" && quiet("This computer runs its Worker only, and asks for no model.")]),
   section("From a saved profile", h("label", { class: "field" }, "Take in a profile (.json)", h("input", { type: "file", accept: ".json,application/json", onchange: ({ target }) => target.files[0] && take(target.files[0]) })), problem("import", act)));
 
-const defaults = (s) => page(s, act, "Default model", quiet("For every Agent here that has no model of its own. Its key stays in this home and is never copied."), s.bench.modelDefault.reason && e("p", s.bench.modelDefault.reason),
+const defaults = (s) => own(s, "Default model", quiet("For every Agent here that has no model of its own. Its key stays in this home and is never copied."), s.bench.modelDefault.reason && e("p", s.bench.modelDefault.reason),
   settings("model/default", s.bench.modelDefault, true, { save: "/api/profiles/default-model", test: "/api/profiles/test-model" }, { expected: shownAt("model/default", s.bench.modelDefault.revision) }));
 
 /** What an Agent is in a word: whether it may begin at all, before what it does. */

@@ -4,8 +4,8 @@ import { at, get, post } from "../api.js";
 import { asked, stale } from "../asks.js";
 import { field, form, formOf, problem, put, submit, sure } from "../components/forms.js";
 import { button, quiet, section, toConsole } from "../components/parts.js";
-import { pane, screenOf } from "../components/screen.js";
-import { empty, known, marked } from "../components/states.js";
+import { knownPanes, pane, screenOf } from "../components/screen.js";
+import { empty, marked } from "../components/states.js";
 import { NEW } from "../components/talk.js";
 import { e, h } from "../lib/dom.js";
 import { state as store } from "../store.js";
@@ -120,7 +120,7 @@ const detail = (s, act, found, modelDestination) => pane(s, act, "detail", found
 export function view(s, act) {
   const [agent, id] = s.route.at;
   if (inst !== agent || form("cite").of !== id) { inst = agent; queueMicrotask(() => { for (const key of ["install", "again", "save", "remove", "stop"]) put(key, null); put("cite", { of: id, pick: undefined }); }); }
-  return screenOf(s, "authoring", Boolean(id), known(act, "drafts", asked(`${agent} authoring`, () => get(at(agent, "authoring")), { authoring: true }), (found) => [pane(s, act, "list", "Document to Capability", list(s, act, found)),
-    id ? known(act, "draft", asked(`${agent} draft ${id}`, () => get(at(agent, "authoring/review", { id })), { authoring: true }), (each) => detail(s, act, each, found.modelDestination))
+  return screenOf(s, "authoring", Boolean(id), knownPanes(s, act, "drafts", asked(`${agent} authoring`, () => get(at(agent, "authoring")), { authoring: true }), (found) => [pane(s, act, "list", "Document to Capability", list(s, act, found)),
+    id ? knownPanes(s, act, "draft", asked(`${agent} draft ${id}`, () => get(at(agent, "authoring/review", { id })), { authoring: true }), (each) => detail(s, act, each, found.modelDestination), to())
       : pane(s, act, "detail", "A draft", empty("Choose a document, or a draft.", "A model drafts rules with examples and citations. A checker compiles the rules, runs the examples and finds each citation in the document. Nothing is installed before you have read it."))]));
 }

@@ -33,7 +33,7 @@ function fields(key, model, own) {
     model.keyConfigured && own && check("clearKey", "Remove the saved API key", given.clearKey ?? false, (clearKey) => put(key, { clearKey })),
     e("div.fields", text("thinking", "Thinking", "", { options: THINKING }), text("maxOutputTokens", "Output tokens, 256 to 65,536", "", { inputmode: "numeric" })),
     check("toolsAsText", "Tools as text", given.toolsAsText ?? false, (toolsAsText) => put(key, { toolsAsText })),
-    quiet("For a service that takes no tools, or a very small model that calls one whatever you say: the tools stand in the prompt, and its calls are read from its words.")];
+    quiet("For a service without tool calls, or a very small model that calls a tool whatever you say: the prompt describes the tools, and calls are read from the answer.")];
 }
 
 function typed(key, model) {

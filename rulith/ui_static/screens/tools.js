@@ -4,7 +4,7 @@ import { at, get, post } from "../api.js";
 import { asked, stale } from "../asks.js";
 import { field, form, formOf, losing, problem, put, submit } from "../components/forms.js";
 import { button, pairs, quiet, toConsole } from "../components/parts.js";
-import { pane, screenOf } from "../components/screen.js";
+import { knownPanes, pane, screenOf } from "../components/screen.js";
 import { empty, known, marked } from "../components/states.js";
 import { e, h } from "../lib/dom.js";
 import { listeners } from "../sync.js";
@@ -136,7 +136,7 @@ function registry(s, act, state) {
     nextCursor && button("Show more", () => find(search, { cursor: nextCursor }), { kind: "button" })]));
 }
 
-const entry = (s, act, state, name, version) => known(act, "entry", read("mcp-services/detail", { name, version }), (found) => page(s, act, found.title, e("p", found.description),
+const entry = (s, act, state, name, version) => knownPanes(s, act, "entry", read("mcp-services/detail", { name, version }), (found) => page(s, act, found.title, e("p", found.description),
   pairs([["Version", version], ["State", found.status], ["Repository", found.repository], ["Website", found.website]]), found.options.map((option) => {
     const key = `use/${name}/${option.id}`, count = option.npmPackage && read("mcp-services/downloads", { package: option.npmPackage }).value;
     const prepare = async () => {
@@ -155,7 +155,7 @@ const PAGES = { tool: one, service, entry, look: (s, act, state, name) => choose
 export function view(s, act) {
   const [id = "", what = "", ...names] = s.route.at;
   inst = id;
-  return screenOf(s, "tools", what !== "", known(act, "Tools", read("worker-tools/state"), (state) => [
+  return screenOf(s, "tools", what !== "", knownPanes(s, act, "Tools", read("worker-tools/state"), (state) => [
     pane(s, act, "list", `Tools of ${s.bench?.instances.find((each) => each.id === inst)?.name ?? ""}`, all(act, state)), (Object.hasOwn(PAGES, what) ? PAGES[what] : add)(s, act, state, ...names)]));
 }
 
