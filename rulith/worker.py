@@ -143,7 +143,7 @@ async def _serve_box(settings: Settings, options: Options, tools: Mapping[str, T
         journal.close()
 
 
-async def _serve(settings: Settings, tools: Mapping[str, Tool], services: Mapping[str, Service], sources: Sources) -> int:
+async def _serve(settings: Settings, env: Mapping[str, str], tools: Mapping[str, Tool], services: Mapping[str, Service], sources: Sources) -> int:
     worker_id = mint("wkr_")
     tell = _teller(settings)
     clock = SystemClock()
@@ -155,7 +155,7 @@ async def _serve(settings: Settings, tools: Mapping[str, Tool], services: Mappin
         advertised=[tool.descriptor() for tool in tools.values()], sources=sources, compile=hands.compile,
         inspect=hands.inspect, keeps=shelf is not None, check_material=shelf and shelf.check_selected, reviewer=settings.reviewer,
     )  # fmt: skip
-    client = HttpClient(clock)
+    client = HttpClient(clock, environ=env)
     who = (client, settings.work_url, settings.connection_id, settings.key, worker_id)
     custodian = None if shelf is None else Custodian(*who, shelf, identity=lambda: driver.generation(), tell=tell)
     driver = Driver(core, Line(*who), clock, tell, custodian)
@@ -195,4 +195,4 @@ def main(argv: list[str]) -> int:
         emit("availability", state="needs setup", code=refused.code, reason=refused.teaching)
         _say(refused.teaching)
         return EXIT_CONFIGURATION
-    return asyncio.run(_serve(settings, tools, services, sources))
+    return asyncio.run(_serve(settings, env, tools, services, sources))

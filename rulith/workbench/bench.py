@@ -79,6 +79,7 @@ class Workbench:
         self.takes_read: Callable[[Event], bool] = lambda event: False      # set by the API: answers to reads of kept material
         self.spawn = spawn
         self.environ = environ
+        self.trust = {name: environ[name] for name in ("RULITH_CA_FILE",) if environ.get(name)}     # what this workbench trusts, its roles do
         self._owned = False
         self._silent_since: str | None = stamp(clock.wall_s())
         self._silence = ""
@@ -367,7 +368,7 @@ class Workbench:
         secrets = worker_secrets(profile).load()
         await asyncio.to_thread(prepare_store, profile, stamp(self.clock.wall_s()))
         self.instances[profile.id].destination = model_destination(profile)
-        env = {**self.worker_files(profile), "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work", **({"RULITH_INSECURE_HTTP": "1"} if self.account.is_plain else {}),
+        env = {**self.worker_files(profile), "RULITH_HOME": str(self.home.path), "RULITH_WORK_URL": f"{self.link.url}/work", **({"RULITH_INSECURE_HTTP": "1"} if self.account.is_plain else {}), **self.trust,
                **{name: secrets[name] for name in ("RULITH_CONNECTION", "RULITH_CONNECTION_KEY") if name in secrets}}
         return await self.spawn("worker", env=env, args=[], log_path=self.home.logs / f"worker-{profile.id}.log", on_event=on_event)
 
@@ -381,7 +382,7 @@ class Workbench:
             env = {**profile.agent_files, **({"RULITH_PRICES": str(prices)} if prices.exists() else {}), **agent_env(profile),
                    **agent_credentials(profile), "RULITH_HOME": str(self.home.path), "RULITH_URL": self.link.url,
                    "RULITH_AGENT_LOCK": str(profile.agent_lock), "RULITH_CONVERSATION_OWNER": json.dumps(profile.owner),
-                   **self.materials_env(profile), **serving}
+                   **self.materials_env(profile), **self.trust, **serving}
             return await self.spawn("agent", env=env, args=self.plain_args, log_path=self.home.logs / f"agent-{profile.id}.log", on_event=on_event)
 
         return Talker(profile, launch, self.client, self.clock, self.feed, on_change=self.changed, on_life=self.record_children)

@@ -113,7 +113,7 @@ async def _check_free(bench: Workbench, instance: Instance, case_type: str, orde
 
 async def _launch(bench: Workbench, instance: Instance, run: Run) -> None:
     token = agent_secrets(instance.profile).load().get("RULITH_TOKEN", "")
-    env = {"RULITH_TOKEN": token, "RULITH_URL": bench.link.url, "RULITH_HOME": str(bench.home.path)}
+    env = {"RULITH_TOKEN": token, "RULITH_URL": bench.link.url, "RULITH_HOME": str(bench.home.path), **bench.trust}
     args = [*bench.plain_args, "--driver", "board", "--json", "--case-type", run.case_type,
             "--business-key", canonical_text({"job_id": run.job_id}), TASK]
 

@@ -93,12 +93,12 @@ class Elsewhere:
 class Life:
     """One run of the workbench of `home`, from `begin` to its end."""
 
-    def __init__(self, home: Home, gateway: str) -> None:
-        self.home, self.gateway = home, gateway
+    def __init__(self, home: Home, gateway: str, environ: dict[str, str] | None = None) -> None:
+        self.home, self.gateway, self.environ = home, gateway, environ or {}
 
     async def __aenter__(self) -> Life:
         self.spawn = ScriptedSpawn()
-        self.bench = Workbench(self.home, SystemClock(), self.spawn, environ={}, gateway=self.gateway)
+        self.bench = Workbench(self.home, SystemClock(), self.spawn, environ=self.environ, gateway=self.gateway)
         numbers = iter(range(10**6))
         self.gate = Gate(KEY, lambda prefix: f"{prefix}made-{next(numbers):06}", ManualClock())
         self.api = api = Api(self.bench, self.gate, Pages())

@@ -445,3 +445,16 @@ def test_plain_http_that_a_person_agreed_to_is_told_to_the_roles(tmp_path) -> No
         async def story(origin=origin) -> list[str]:
             return Workbench(Home(tmp_path / "home").prepare(), SystemClock(), None, environ={}, gateway=origin).plain_args
         assert asyncio.run(story()) == args
+
+
+def test_what_the_workbench_trusts_its_roles_trust(tmp_path, monkeypatch) -> None:
+    async def story() -> None:
+        gateway = await Elsewhere().open()
+        async with Life(Home(tmp_path / "home").prepare(), gateway.url, {"RULITH_CA_FILE": "/far/root.pem"}) as one:
+            assert (await at_work(one, gateway)).env["RULITH_CA_FILE"] == "/far/root.pem"
+            order = {"caseType": "verified_calculation", "jobId": None}
+            assert (await one.page.post(f"/i/{one.instance.id}/demo", order))[0] == 200
+            assert (await one.spawn.wait_for("agent")).env["RULITH_CA_FILE"] == "/far/root.pem"
+        await gateway.server.close(0)
+    monkeypatch.setattr(account_module, "PAUSE_S_MIN", 0.02)
+    asyncio.run(asyncio.wait_for(story(), STORY_S))
