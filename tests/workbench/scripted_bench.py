@@ -113,7 +113,9 @@ class ScriptedGateway:
             answer = self.answers[name]
             return json_response(*(answer(request) if callable(answer) else answer))
         if name == "wait":
-            while self.state["version"] <= int(request.query["after"]):
+            loop = asyncio.get_running_loop()
+            until_s = loop.time() + int(request.query["timeoutMs"]) / 1000           # as the real one: a wait for nothing ends
+            while self.state["version"] <= int(request.query["after"]) and loop.time() < until_s:
                 await asyncio.sleep(0.01)
         return json_response(200, self.state)
 

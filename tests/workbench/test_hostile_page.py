@@ -24,7 +24,7 @@ KINDS = [7, [], {"a": []}, HUGE]
 RIGHT_AS_WELL = [("bytes", HUGE), ("target", {}), ("files", [])]
 QUESTIONS = ["", "\0", "../../x", HUGE[:8000], "-1", "😀", "a b"]
 # What an empty object asks for in earnest: it is no hostile body there.
-EMPTY_IS_A_WISH = {"demo/stop", "mcp-services/install", "/api/settings/doctor"}
+EMPTY_IS_A_WISH = {"demo/stop", "mcp-services/install", "/api/settings/doctor", "/api/account/refresh", "/api/account/signout", "/api/account/forget"}
 # And what is right as it stands, among the wrong ones.
 RIGHT = {"conversation/archive": ("archived", True), "/api/settings/steps": ("away", True), "/api/settings/doctor": ("repair", True)}
 # Reads that ask the network; their own tests refuse what is asked of them.
@@ -37,6 +37,7 @@ def posts(stage):
     return [*((stage.at(name), name) for name in api._posts if name != "materials/deliver"),
             *((f"/api/profiles/{name}", f"/api/profiles/{name}") for name in api.profiles.home_posts),
             *((f"/api/settings{name}", f"/api/settings{name}") for name in api.settings.posts), ("/council/role", "/council/role")]
+            *((f"/api/account/{name}", f"/api/account/{name}") for name in api.account.posts),
 
 
 def gets(stage):
