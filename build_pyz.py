@@ -50,11 +50,13 @@ ROOT = Path(__file__).resolve().parent
 REQUIREMENTS = ROOT / "requirements-bundle.txt"
 BUILD_ONLY = {"fastjsonschema"}
 NAMESPACES = ("jaraco", "backports")   # PEP 420 packages import from a zip only as regular ones
-# What keyring's parts import before Python 3.12. Nothing here unpacks an archive, and keyring asks
-# for entry points only, which the standard library of 3.10 tells; the backports are 29 kB.
+# What keyring's parts import, the first two before Python 3.12. Nothing here unpacks an archive, and keyring
+# asks for entry points only, which the standard library of 3.10 tells; the backports are 29 kB. Of the third,
+# which is 17 kB, jaraco.functools uses one function.
 STAND_INS = {
     "backports/tarfile.py": b"import tarfile\nfrom tarfile import *\ndata_filter = getattr(tarfile, 'data_filter', None)\n",
     "importlib_metadata/__init__.py": b"from importlib.metadata import *\n",
+    "more_itertools.py": b"import collections\ndef consume(iterator): collections.deque(iterator, 0)\n",
 }
 SIZE_BYTES_MAX = 1_000_000             # a promise of the README
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)       # the format's first instant; no clock in the bytes
@@ -76,6 +78,8 @@ SHIPPED_SUFFIXES = {".py", ".json", ".html", ".css", ".js", ".svg", ".png", ".ic
 SHIPPED_PROTOCOL = (*generate.BUNDLES, "codes.json", "board-words.json", "capability.schema.json",
                     "constitution.schema.json", "examples")
 _SKIPPED_IN_WHEELS = re.compile(r"(^|/)tests?/|/test_[^/]*\.py$|\.pyi$|/py\.typed$|\.dist-info/(RECORD|WHEEL|top_level\.txt)$")
+# Command lines, plug-ins of other programs and ways to wait that the product does not use.
+_UNUSED_IN_WHEELS = re.compile(r"keyring/(__main__|cli|completion|devpi_client|backend_complete|testing/)|jeepney/(bindgen|io/(asyncio|threading|trio))\b|certifi/__main__")
 _COMPILED = re.compile(r"\.(so|pyd|dll|dylib)$|\.data/")
 _PIN = re.compile(r"([A-Za-z0-9._-]+)==(\S+) --hash=sha256:([0-9a-f]{64})")
 
@@ -176,22 +180,12 @@ def read_wheel(path: Path) -> dict[str, bytes]:
                 counted = base64.urlsafe_b64encode(hashlib.new(kind, data).digest()).rstrip(b"=").decode()
                 if counted != stated:
                     raise SystemExit(f"{path.name}: {name} is not what RECORD says")
-            if _SKIPPED_IN_WHEELS.search(name):
+            if _SKIPPED_IN_WHEELS.search(name) or _UNUSED_IN_WHEELS.match(name):
                 continue
             if name.endswith(".dist-info/METADATA"):
                 data = data.partition(b"\n\n")[0] + b"\n"  # the headers; the rest is the project's README
             files[name] = slim(data, f"{path.name}: {name}") if name.endswith(".py") else data
     return files
-
-
-def _docstrings(tree: ast.AST) -> list[ast.Constant]:
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)) and node.body:
-            first = node.body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-                found.append(first.value)
-    return found
 
 
 def _program(code: types.CodeType) -> tuple:
@@ -201,53 +195,69 @@ def _program(code: types.CodeType) -> tuple:
             code.co_firstlineno, code.co_name)
 
 
-def _untype(tree: ast.AST, lines: list[bytes]) -> None:
-    """Take the types of parameters, results and local variables out of `lines` and of `tree` alike.
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _nodes(tree: ast.AST) -> list[tuple[ast.AST, bool]]:
+    """Every node, and whether it is a function or lies in one."""
+    found, left = [], [(tree, False)]
+    while left:
+        node, within = left.pop()
+        within = within or isinstance(node, _FUNCTIONS)
+        found.append((node, within))
+        left += [(child, within) for child in ast.iter_child_nodes(node)]
+    return found
+
+
+def _untype(nodes: list[tuple[ast.AST, bool]], lines: list[bytes]) -> set[tuple[int, int, int, bytes]]:
+    """Take the types of parameters, results and local variables out of the tree; the same cuts for `lines`.
 
     Nothing reads them at run time. Fields of classes keep theirs: dataclasses are made of
     them. A type that spans lines stays where it is.
     """
-    cuts: list[tuple[int, int, int]] = []
-
-    def cut(line: int, first: int, last: int) -> None:
-        cuts.append((line - 1, first, last))
-
-    for function in [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]:
+    cuts = set()
+    for function in [node for node, _ in nodes if isinstance(node, _FUNCTIONS)]:
         given = function.args
         for each in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
             if each is not None and each.annotation is not None and each.lineno == each.end_lineno:
-                cut(each.lineno, each.col_offset + len(each.arg.encode()), each.end_col_offset)
+                cuts.add((each.lineno - 1, each.col_offset + len(each.arg.encode()), each.end_col_offset, b""))
                 each.annotation = None
         found = function.returns
         if found is not None and found.lineno == found.end_lineno:
-            arrow = lines[found.lineno - 1].rfind(b"->", 0, found.col_offset)
-            if arrow >= 0 and not lines[found.lineno - 1][arrow + 2:found.col_offset].strip():
-                cut(found.lineno, len(lines[found.lineno - 1][:arrow].rstrip()), found.end_col_offset)
+            line = lines[found.lineno - 1]
+            arrow = line.rfind(b"->", 0, found.col_offset)
+            if arrow >= 0 and not line[arrow + 2:found.col_offset].strip():
+                cuts.add((found.lineno - 1, len(line[:arrow].rstrip()), found.end_col_offset, b""))
                 function.returns = None
-        for body in [node.body for node in ast.walk(function) if isinstance(getattr(node, "body", None), list)
-                     and not isinstance(node, ast.ClassDef)]:
-            for number, node in enumerate(body):
-                if isinstance(node, ast.AnnAssign) and node.value is not None and node.target.lineno == node.annotation.end_lineno:
-                    cut(node.lineno, node.target.end_col_offset, node.annotation.end_col_offset)
-                    body[number] = ast.copy_location(ast.Assign([node.target], node.value), node)
-    for line, first, last in sorted(set(cuts), reverse=True):
-        lines[line] = lines[line][:first] + lines[line][last:]
+    for body in [node.body for node, within in nodes if within and isinstance(getattr(node, "body", None), list) and not isinstance(node, ast.ClassDef)]:
+        for number, node in enumerate(body):
+            if isinstance(node, ast.AnnAssign) and node.value is not None and node.target.lineno == node.annotation.end_lineno:
+                cuts.add((node.lineno - 1, node.target.end_col_offset, node.annotation.end_col_offset, b""))
+                body[number] = ast.copy_location(ast.Assign([node.target], node.value), node)
+    return cuts
 
 
-def _unprose(tree: ast.AST, lines: list[bytes]) -> None:
-    """Empty the docstrings, in `lines` and in `tree` alike."""
-    for node in _docstrings(tree):
-        first, last = node.lineno - 1, node.end_lineno - 1
-        rest = lines[last][node.end_col_offset:]
-        lines[first] = lines[first][:node.col_offset] + b'""' + rest
-        lines[first + 1:last + 1] = [b""] * (last - first)
+def _unprose(nodes: list[tuple[ast.AST, bool]], lines: list[bytes]) -> set[tuple[int, int, int, bytes]]:
+    """Empty the docstrings of the tree; the same cuts for `lines`."""
+    cuts = set()
+    for holder, _ in nodes:
+        first = holder.body[0] if isinstance(holder, (ast.Module, ast.ClassDef, *_FUNCTIONS)) and holder.body else None
+        node = first.value if isinstance(first, ast.Expr) else None
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            continue
+        row, last = node.lineno - 1, node.end_lineno - 1
+        if row == last:
+            cuts.add((row, node.col_offset, node.end_col_offset, b'""'))
+        else:
+            cuts.add((row, node.col_offset, len(lines[row]), b'""' + lines[last][node.end_col_offset:]))
+            cuts |= {(between, 0, len(lines[between]), b"") for between in range(row + 1, last + 1)}
         node.value, node.kind = "", None
+    return cuts
 
 
-def _tightened(tree: ast.AST, lines: list[str]) -> list[str]:
+def _tightened(nodes: list[tuple[ast.AST, bool]], lines: list[str]) -> list[str]:
     """The lines without comments, with one blank for each level and one more where a statement goes on."""
-    within_text = {row for node in ast.walk(tree) if isinstance(node, (ast.Constant, ast.JoinedStr))
-                   for row in range(node.lineno + 1, node.end_lineno + 1)}
+    within_text = {row for node, _ in nodes if isinstance(node, (ast.Constant, ast.JoinedStr)) for row in range(node.lineno + 1, node.end_lineno + 1)}
     kept, level, begins, levels = list(lines), 0, True, {}
     for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline):
         row, column = token.start
@@ -275,19 +285,30 @@ def slim(source: bytes, where: str, *, untyped: bool = False) -> bytes:
     """
     text = source.decode("utf-8").replace("\r\n", "\n")
     tree = ast.parse(text)
-    lines = [line.encode("utf-8") for line in text.split("\n")]
-    if untyped:
-        _untype(tree, lines)
-        text = b"\n".join(lines).decode("utf-8")
-        bare = ast.parse(text)
-        if _program(compile(bare, where, "exec", dont_inherit=True)) != _program(compile(tree, where, "exec", dont_inherit=True)):
-            raise SystemExit(f"{where}: cannot lose its types without changing")
-        tree = bare
-    _unprose(tree, lines)
-    small = "\n".join(_tightened(tree, [line.decode("utf-8") for line in lines]))
+    lines, nodes = [line.encode("utf-8") for line in text.split("\n")], _nodes(tree)
+    cuts = _unprose(nodes, lines) | (_untype(nodes, lines) if untyped else set())
+    for line, first, last, instead in sorted(cuts, reverse=True):
+        lines[line] = lines[line][:first] + instead + lines[line][last:]
+    small = "\n".join(_tightened(nodes, [line.decode("utf-8") for line in lines]))
     if _program(compile(small, where, "exec", dont_inherit=True)) != _program(compile(tree, where, "exec", dont_inherit=True)):
         raise SystemExit(f"{where}: cannot be slimmed without changing it")
     return small.encode("utf-8")
+
+
+_SCRIPT = re.compile(
+    rb"""(?P<kept>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`|(?<=[(,=:\[!&|?{};>])[ ]*/(?![/*])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/)"""
+    rb"""|[ \t]*(?://[^\n]*|/\*.*?\*/)""", re.DOTALL)
+_STYLE = re.compile(rb"""(?P<kept>"[^"\n]*")|[ \t]*/\*.*?\*/""", re.DOTALL)
+
+
+def bare(source: bytes, name: str) -> bytes:
+    """A script or style sheet without its comments, every line where it was; any other file as it is.
+
+    The pattern knows texts, templates and patterns well enough for how the page is written; a
+    test reads every script before and after with a parser, and each has the same tokens.
+    """
+    pattern = {".js": _SCRIPT, ".css": _STYLE}.get(Path(name).suffix)
+    return source if pattern is None else pattern.sub(lambda found: found["kept"] or b"\n" * found[0].count(b"\n"), source)
 
 
 # -- the archive ---------------------------------------------------------------------------
@@ -318,7 +339,7 @@ def archive_files(found: dict[str, Path]) -> dict[str, bytes]:
         files.setdefault(f"{package}/__init__.py", b"")
     files |= STAND_INS
     for name, data in tree(ROOT / "rulith", "rulith").items():
-        files[name] = slim(data, name, untyped=True) if name.endswith(".py") else data
+        files[name] = slim(data, name, untyped=True) if name.endswith(".py") else bare(data, name)
     for name in SHIPPED_PROTOCOL:
         path = ROOT / "protocol" / name
         files |= tree(path, f"rulith/protocol/{name}") if path.is_dir() else {f"rulith/protocol/{name}": path.read_bytes()}

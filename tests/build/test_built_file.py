@@ -115,7 +115,7 @@ def test_every_room_and_every_bundled_package_imports_from_inside(pyz, tmp_path)
         "import importlib, runpy, sys\n"
         "pyz, *names = sys.argv[1:]; runpy.run_path(pyz, run_name='loaded')\n"
         "for name in names + ['h11', 'wsproto', 'certifi', 'ecdsa', 'six', 'keyring', 'jeepney', 'keyring.backends.macOS',\n"
-        "                     'jaraco.classes.properties', 'jeepney.io.blocking']:\n"
+        "                     'jaraco.functools', 'jaraco.context', 'jeepney.io.blocking']:\n"
         "    module = importlib.import_module(name)\n"
         "    assert module.__file__.startswith(pyz), module.__file__\n"
         "from rulith.base.resources import shipped\n"
