@@ -87,11 +87,18 @@ class Job:
         return sorted({gap for gap, _ in self.alive[role]})
 
 
+def lay_out_halting(pyz: Path, folder: Path) -> Path:
+    """The example, and the halting archive that its roles start from, too."""
+    lay_out(folder)
+    halting = make_halting(pyz, folder / "halt")
+    (folder / ".rulith" / "bin").symlink_to(halting.resolve().parent)
+    return halting
+
+
 def measure(pyz: Path, scratch: Path) -> Job:
     """Run the job once with nothing killed and see who lives in which gap."""
     folder = scratch / "undisturbed"
-    lay_out(folder)
-    status, said = run_job(make_halting(pyz, folder / "halt"), folder)
+    status, said = run_job(lay_out_halting(pyz, folder), folder)
     assert status == 0, said
     rows = log_of(folder / "halt")
     commits = max(row.get("commit", 0) for row in rows)
@@ -103,9 +110,7 @@ def measure(pyz: Path, scratch: Path) -> Job:
 def run_trial(pyz: Path, scratch: Path, role: str, gap: int, edge: str) -> Trial:
     trial = Trial(role, gap, edge)
     folder = scratch / f"{role}-{gap}-{edge.replace(' ', '-')}"
-    lay_out(folder)
-    halt = folder / "halt"
-    halting = make_halting(pyz, halt)
+    halting, halt = lay_out_halting(pyz, folder), folder / "halt"
     (halt / "plan.json").write_text(json.dumps({"role": role, "gap": gap, "edge": edge}), "utf-8")
     status, trial.said = run_job(halting, folder)
     trial.statuses.append(status)

@@ -5,21 +5,29 @@ commit N (right after it, or just before the next one) it kills the role that th
 names, itself included. In the Worker it counts steps (claim, run, report, before and after; over a drop box
 each record and file, before it) and kills itself at step N, or at the Nth of one name. What it saw is appended to `gaps.log`. Nothing of the
 product is changed, and without a plan the archive behaves like the original.
+
+All trials of a run share one archive, under its digest, and what was compiled from it: half of a role's start. Each trial
+has links to it, and a process takes its plan from where the link lies that it was started by.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import sys
 import zipfile
 from pathlib import Path
+
+from rulith.base.importer import code_folder
 
 ARMING = " import halting\n halting.arm()\n"     # the build leaves one blank for each level
 
 MODULE = '''
 import json, os, signal, sys, time
 
-FOLDER = %(folder)r
+PLACE = os.path.dirname(os.path.abspath(sys.argv[0]))
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(PLACE)), "halt") if os.path.basename(PLACE) == "bin" else PLACE
 
 
 def note(**row):
@@ -29,7 +37,7 @@ def note(**row):
 
 def is_alive(pid):
     try:
-        with open("/proc/%%s/stat" %% pid) as stat:
+        with open("/proc/%s/stat" % pid) as stat:
             return stat.read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
@@ -137,7 +145,7 @@ def arm():
     ROLE = {"demo": "host", "start": "host"}.get(word, word)
     os.makedirs(os.path.join(FOLDER, "pids"), exist_ok=True)
     if ROLE:
-        open(os.path.join(FOLDER, "pids", "%%s-%%d" %% (ROLE, os.getpid())), "w").close()
+        open(os.path.join(FOLDER, "pids", "%s-%d" % (ROLE, os.getpid())), "w").close()
     try:
         with open(os.path.join(FOLDER, "plan.json")) as file:
             plan = json.load(file)
@@ -151,9 +159,19 @@ def arm():
 
 
 def make_halting(pyz: Path, folder: Path) -> Path:
-    """A copy of `pyz` in `folder` that obeys `folder`/plan.json."""
+    """A link in `folder` to a copy of `pyz` that obeys `folder`/plan.json; `folder` is a trial's own `halt`."""
     folder.mkdir(parents=True, exist_ok=True)
-    out = folder / "rulith.pyz"
+    shared = folder.parent.parent / "halting"
+    if not shared.exists():
+        _make_shared(pyz, shared)
+    for place in shared.iterdir():
+        (folder / place.name).symlink_to(place)
+    return next(folder.glob("*.pyz"))
+
+
+def _make_shared(pyz: Path, shared: Path) -> None:
+    shared.mkdir()
+    out = shared / "rulith.pyz"
     with zipfile.ZipFile(pyz) as whole, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as copy:
         for name in whole.namelist():
             data = whole.read(name)
@@ -162,8 +180,9 @@ def make_halting(pyz: Path, folder: Path) -> Path:
                 at = text.index('if __name__ == "__main__":\n') + len('if __name__ == "__main__":\n')
                 data = (text[:at] + ARMING + text[at:]).encode("utf-8")
             copy.writestr(name, data)
-        copy.writestr("halting.py", MODULE % {"folder": str(folder)})
-    return out
+        copy.writestr("halting.py", MODULE)
+    named = out.rename(shared / f"{hashlib.sha256(out.read_bytes()).hexdigest()}.pyz")
+    os.mkdir(code_folder(str(named)))
 
 
 def log_of(folder: Path) -> list[dict]:
