@@ -9,6 +9,9 @@ import json
 import os
 import re
 import signal
+import socket
+import threading
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -260,9 +263,27 @@ def test_a_page_without_the_key_shows_nothing(browser, bench):
     context.close()
 
 
+def hang_up(port):
+    """Hold the port of a server that ended, so that no other one of this machine answers in its place."""
+    held = socket.create_server(("127.0.0.1", port))
+
+    def answer():
+        with suppress(OSError):
+            while True:
+                held.accept()[0].close()
+    threading.Thread(target=answer, daemon=True).start()
+    return closing(held)
+
+
 def test_when_the_workbench_ends_the_open_page_says_so(browser, tmp_path):
     bench = Bench(tmp_path / "home")
     with Watched(browser, bench, quiet=False) as page:
         expect(page.locator("[data-agent]")).to_have_count(1, timeout=WAIT_MS)
+        page.get_by_role("link", name="Worker", exact=True).click()
+        press = page.get_by_role("button", name=re.compile("^(Stop|Start) the Worker"))
+        expect(press).to_be_visible(timeout=WAIT_MS)
         assert bench.end() == 0
-        expect(page.get_by_text("The workbench does not answer")).to_be_visible(timeout=WAIT_MS)
+        with hang_up(int(bench.origin.rpartition(":")[2])):
+            expect(page.get_by_text("The workbench does not answer: last heard")).to_be_visible(timeout=WAIT_MS)
+            press.click()                        # what nobody heard is not shown as done
+            expect(page.locator("#said")).to_have_text("The workbench does not answer.")
