@@ -27,6 +27,7 @@ from rulith.base.errors import Refused
 from rulith.base.plain_text import plain
 from rulith.commands.doctor_council import look_at_council
 from rulith.commands.doctor_repair import leftovers, take_away
+from rulith.disk.device import ENDED, NONE, UNREADABLE, DeviceFile
 from rulith.disk.home import Home, find_home
 from rulith.disk.locks import holder_of
 from rulith.disk.mcp_services import file_of, read_services, tools_of
@@ -231,6 +232,11 @@ def _secrets(home: Home) -> Iterator[Finding]:
     for whose, vault in vaults:
         if vault.path.exists():
             yield _finding("vault", lambda whose=whose, vault=vault: Finding("vault", OK, f"{whose}: {_count(len(vault.load()), 'secret')}, {vault.path}"))
+    device = DeviceFile(home)
+    if device.state == UNREADABLE:
+        yield Finding("sign-in", WRONG, device.problem)
+    elif device.state != NONE:
+        yield Finding("sign-in", NOTE if device.state in ENDED else OK, f"{device.state} at {device.origin}")
     yield _finding("signing key", lambda: _signing_key(home))
 
 

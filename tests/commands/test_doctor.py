@@ -103,6 +103,17 @@ def test_a_home_that_is_well_says_so_and_shows_no_secret(home, capsys):
     assert json.loads((home.secrets / "gateway.json").read_text())["RECEIPT_SIGNING_SEED"] not in text
 
 
+def test_the_sign_in_elsewhere_is_told_without_its_token(home, capsys):
+    row = {"format": "rulith-local-device/1", "state": "revoked", "origin": "https://far.example", "token": "rlt_dev_secret"}
+    place = home.workbench / "device.json"
+    write_whole(place, json.dumps(row).encode())
+    status, found = examine(home, capsys)
+    assert (status, found["sign-in"]) == (0, [("note", "revoked at https://far.example")])
+    write_whole(place, b"{")
+    status, found = examine(home, capsys)
+    assert status == 1 and found["sign-in"][0][0] == "wrong" and str(place) in found["sign-in"][0][1]
+
+
 def test_a_home_that_is_not_there_is_not_made(tmp_path, capsys):
     status, found = examine(Home(tmp_path / "none"), capsys)
     assert status == 0 and found["home"][0][0] == "note" and not (tmp_path / "none").exists()
