@@ -5,6 +5,7 @@ Routes come from the API's own tables, and the members of a body from what each 
 Duty: the design, §8 (Host, Origin, content-type and method before any body); the workbench surface, "Manager HTTP", "Security"
 """
 
+import asyncio
 import json
 
 import pytest
@@ -19,9 +20,9 @@ from tests.workbench.test_page_http import play
 HUGE = "x" * 60_000
 DEEP = b'{"a":' * 200 + b"1" + b"}" * 200
 BODIES = [b"", b"null", b"[]", b"7", b'"x"', b"{", b"\xff\xfe", b'{"a":NaN}', b'{"a":1,"a":2}', DEEP, b"{}", b'{"unknown":1}', b'{"__proto__":{}}']
-WRONG = [None, True, -1, 1.5, 10**15, "", "x", HUGE, "\0", "../..", "\udcff", "😀" * 500, [], [[]], ["x"] * 3000, {}, {"a": {"b": None}}]
-KINDS = [7, [], {"a": []}, HUGE]
-RIGHT_AS_WELL = [("bytes", HUGE), ("target", {}), ("files", [])]
+WRONG = [None, True, 1.5, 10**15, "", "x", HUGE, "\0../..", "\udcff", "😀" * 500, [], ["x"] * 3000, {}, {"a": {"b": None}}]
+KINDS = [7, [], {"a": []}]
+RIGHT_AS_WELL = [("files", [])]
 QUESTIONS = ["", "\0", "../../x", HUGE[:8000], "-1", "😀", "a b"]
 # What an empty object asks for in earnest: it is no hostile body there.
 EMPTY_IS_A_WISH = {"demo/stop", "mcp-services/install", "/api/settings/doctor", "/api/account/refresh", "/api/account/signout", "/api/account/forget"}
@@ -36,8 +37,8 @@ def posts(stage):
     api = stage.api
     return [*((stage.at(name), name) for name in api._posts if name != "materials/deliver"),
             *((f"/api/profiles/{name}", f"/api/profiles/{name}") for name in api.profiles.home_posts),
-            *((f"/api/settings{name}", f"/api/settings{name}") for name in api.settings.posts), ("/council/role", "/council/role")]
             *((f"/api/account/{name}", f"/api/account/{name}") for name in api.account.posts),
+            *((f"/api/settings{name}", f"/api/settings{name}") for name in api.settings.posts), ("/council/role", "/council/role")]
 
 
 def gets(stage):
@@ -188,3 +189,24 @@ def test_a_stranger_changes_nothing_by_any_route(stage):
         assert moved(before, stage) == set()
         return codes
     assert play(stage, script) == {"token_unknown"}
+
+
+def test_on_the_wire_a_refused_head_is_answered_though_its_body_never_comes(stage):
+    async def script(stage):
+        async def answered(line, rows):
+            reader, writer = await asyncio.open_connection("127.0.0.1", stage.server.port)
+            writer.write((line + "\r\n" + "".join(f"{name}: {value}\r\n" for name, value in rows.items() if value is not None) + "\r\n{").encode())
+            told, _, body = (await asyncio.wait_for(reader.read(), 30)).partition(b"\r\n\r\n")      # until it closes
+            writer.close()
+            assert b"\r\nconnection: close" in told, line
+            return json.loads(body)["errorCode"]
+        host = stage.page.origin.partition("//")[2]
+        rows = {"host": host, "origin": stage.page.origin, "cookie": stage.page.cookie, "x-rulith-manager": stage.page.token, "content-type": "application/json", "content-length": "40"}
+        for fields, code in HEADS:
+            if fields.get("host", host) is not None:             # without a Host it is no HTTP/1.1 at all
+                assert await answered(f"POST {stage.at('worker')} HTTP/1.1", rows | fields) == code, fields
+        for framed in ({}, {"content-length": None, "transfer-encoding": "chunked"}):
+            assert await answered("PUT /api/state HTTP/1.1", rows | framed) == "route_unknown"
+            assert await answered("POST /api/token HTTP/1.1", rows | framed | {"x-rulith-manager": None, "cookie": None}) == "page_locked"
+            assert await answered("POST /console/api/decide HTTP/1.1", rows | framed | {"cookie": None}) == "page_locked"
+    play(stage, script)
