@@ -201,7 +201,7 @@ def measure(home: Path, browser, quick: bool) -> list[dict]:
     try:
         probe = Page(host.url)
         probe.wait(lambda: all(each["worker"]["state"] == "online" for each in probe.ask("GET", "/api/state")[1]["instances"]), "ten Workers")
-        views = first_views(browser, host, 5 if quick else 20)
+        views = first_views(browser, host, 5 if quick else 30)
         context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
         page = context.new_page()
         problems: list[str] = []
