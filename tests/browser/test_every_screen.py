@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import rulith
-from tests.browser.axe import violations
+from tests.browser.axe import OF_COLOURS, RULES, violations
 from tests.browser.real_bench import WAIT_MS, Watched, expect, run_calculation
 
 pytestmark = pytest.mark.timeout(300)
@@ -68,9 +68,9 @@ def test_a_screen_is_clean_in_both_themes_and_in_its_weight(browser, bench, name
             page.goto(f"{bench.origin}/{place.format(**named)}")
             expect(page.locator("[data-agent]").first).to_be_visible()
             expect(page.locator(".skeleton")).to_have_count(0)
-            for scheme in ("light", "dark"):
+            for scheme, rules in (("light", RULES), ("dark", OF_COLOURS)):
                 page.emulate_media(color_scheme=scheme)
-                found = violations(page)
+                found = violations(page, rules)
                 assert found == [], f"{place} {scheme}: {chr(10).join(found)}"
             assert page.locator(MARKUP).count() == 0 and page.evaluate(LINKS) == [], place
             assert page.evaluate(SPENT) <= VISIT_BYTES_MAX, place
