@@ -10,11 +10,14 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
 
+from rulith.disk.locks import KernelLock
 from tests.board_server.conftest import ROOT
 
 CLIENT = Path(__file__).with_name("sdk_client.py")
@@ -34,13 +37,18 @@ def python_of(major: int) -> str:
         pytest.skip("the test extra's `mcp` is not installed: pip install -e '.[test]'")
     python = SDK_1 / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     ready = SDK_1 / "ready"
-    if not ready.exists():
-        try:
+    lock = KernelLock(Path(tempfile.gettempdir()) / f"rulith{SDK_1.name}.lock")       # another process of this run may be making it
+    while not ready.exists() and not lock.take():
+        time.sleep(0.2)
+    try:
+        if not ready.exists():
             subprocess.run([sys.executable, "-m", "venv", "--clear", str(SDK_1)], check=True, capture_output=True, timeout=MAKE_S)
             subprocess.run([str(python), "-m", "pip", "install", "-q", "mcp>=1.20,<2"], check=True, capture_output=True, timeout=MAKE_S)
-        except (OSError, subprocess.SubprocessError) as problem:
-            pytest.skip(f"SDK 1 is not installed and {SDK_1.name} could not be made: {problem}")
-        ready.write_text("mcp<2\n", encoding="utf-8")
+            ready.write_text("mcp<2\n", encoding="utf-8")
+    except (OSError, subprocess.SubprocessError) as problem:
+        pytest.skip(f"SDK 1 is not installed and {SDK_1.name} could not be made: {problem}")
+    finally:
+        lock.release()
     return str(python)
 
 
