@@ -33,9 +33,9 @@ def test_a_person_sets_limits_looks_at_the_home_and_copies_its_ledger(browser, b
         expect(every.get_by_role("alert")).to_contain_text("must be a whole number")
         every.get_by_label("Tokens").fill("200000")
         every.get_by_role("button", name="Save the limits").click()
+        expect(page.get_by_label("Assistant", exact=True).get_by_label("Tokens")).to_have_attribute("placeholder", "200000")
         expect(every.get_by_role("alert")).to_have_count(0)
         assert "tokens=200000" in (bench.home / "workbench" / "settings.json").read_text()
-        expect(page.get_by_label("Assistant", exact=True).get_by_label("Tokens")).to_have_attribute("placeholder", "200000")
         other = page.context.new_page()                      # two tabs: what one saves, the other shows, and does not save over unseen
         other.goto(f"{bench.origin}/#/settings/budgets")
         there = other.get_by_label("Every Agent without limits of its own")
