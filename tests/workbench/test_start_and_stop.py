@@ -51,6 +51,13 @@ def until(condition):
     return found
 
 
+def children_of(home):
+    try:
+        return json.loads((Path(home) / "run" / "workbench.json").read_text())["children"]
+    except (OSError, ValueError):
+        return []
+
+
 class Started:
     def __init__(self, home, *words):
         self.home = Path(home)
@@ -63,10 +70,7 @@ class Started:
                 break
 
     def children(self):
-        try:
-            return json.loads((self.home / "run" / "workbench.json").read_text())["children"]
-        except (OSError, ValueError):
-            return []
+        return children_of(self.home)
 
     def all_roles(self, count=2):
         """The gateway's and the Worker's pids, and those of further roles, once all run."""
@@ -168,7 +172,7 @@ def test_of_two_that_start_at_once_one_serves_the_home_and_the_other_says_who_do
         (won,) = [each for each in both if each is not lost]
         out, err = lost.communicate(timeout=WAIT_S)
         assert (lost.returncode, out) == (1, "") and str(won.pid) in err and "Traceback" not in err
-        until(lambda: [child["role"] for child in json.loads((home / "run" / "workbench.json").read_text())["children"]] == ["gateway", "worker"])
+        until(lambda: [child["role"] for child in children_of(home)] == ["gateway", "worker"])
     finally:
         for each in both:
             each.send_signal(signal.SIGTERM)
@@ -349,8 +353,8 @@ def test_without_a_display_no_browser_takes_the_terminal():
 
 
 def test_options_stand_over_the_environment():
-    assert read_options(["--port=8000", "--no-browser", "--home", "/x"], {"RULITH_MANAGER_PORT": "9000"}) == Options("/x", 8000, None, False)
-    assert read_options([], {"RULITH_MANAGER_PORT": "9000"}) == Options(None, 9000, None, True)
+    assert read_options(["--port=8000", "--no-browser", "--home", "/x"], {"RULITH_MANAGER_PORT": "9000"}) == Options("/x", 8000, browser=False)
+    assert read_options([], {"RULITH_MANAGER_PORT": "9000"}) == Options(port=9000)
     with pytest.raises(Refused) as refusal:
         read_options([], {"RULITH_MANAGER_PORT": "high"})
     assert "RULITH_MANAGER_PORT" in str(refusal.value)
