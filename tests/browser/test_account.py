@@ -94,7 +94,14 @@ def test_a_person_signs_in_works_there_and_signs_out(browser, far, tmp_path) -> 
             expect(console.get_by_label("Agent it speaks for")).to_have_count(0)
             shot(console, "account-asked")
             console.get_by_role("button", name="Let it in").click()
-            page.get_by_text("Far Agent").click()                       # the page goes on by itself
+            expect(page.get_by_text("not set up on this computer")).to_have_count(2)         # the page goes on by itself
+            page.goto(f"{bench.origin}/#/agents/new")
+            page.get_by_label("Name").fill("Mine")
+            page.get_by_role("button", name="Make it").click()
+            page.get_by_role("link", name="Agents of the account").click()
+            page.get_by_text("Far Agent").click()
+            expect(page.get_by_text("For Mine.").last).to_be_visible()
+            page.goto(f"{bench.origin}/#/account")                                           # or a profile of its own
             page.get_by_label("Its present token stops working").last.check()
             assert violations(page) == []
             expect(console.get_by_role("heading", name="Computers that signed in")).to_be_visible()
@@ -102,8 +109,8 @@ def test_a_person_signs_in_works_there_and_signs_out(browser, far, tmp_path) -> 
             shot(console, "account-computers")
             console.close()
             page.get_by_role("button", name="Set it up on this computer").last.click()
-            expect(page.get_by_role("link", name="Far Agent")).to_have_count(2)        # in the rail too
-            row = json.loads((bench.home / "workbench" / "registry.json").read_text())["instances"][0]
+            expect(page.get_by_text("here as Far Agent")).to_be_visible()
+            row = json.loads((bench.home / "workbench" / "registry.json").read_text())["instances"][1]
             assert (row["agentId"], row["origin"]) == (agent, far.url)
             page.locator(".rail").get_by_role("link", name="Far Agent").click()
             expect(page.locator(".rail").get_by_text("Worker online")).to_be_visible(timeout=WAIT_MS)
@@ -118,5 +125,21 @@ def test_a_person_signs_in_works_there_and_signs_out(browser, far, tmp_path) -> 
             expect(page.get_by_role("button", name="Get a code")).to_be_visible(timeout=WAIT_MS)
             assert bench.pids_of("worker") == [] and not (bench.home / "workbench" / "device.json").exists()
             assert [each["endedBy"] for each in far.ask("access")["devices"]] == ["itself"]
+            page.set_viewport_size({"width": 390, "height": 800})                      # a phone: in again, and an owner ends it
+            page.emulate_media(color_scheme="dark")
+            page.get_by_role("button", name="Get a code").click()
+            code = re.search(r"[A-Z0-9]{4}-[A-Z0-9]{4}", page.get_by_text("The code is").inner_text())[0]
+            shot(page, "account-code")
+            far.post("access-answer", id=far.ask(f"access-code?code={code}")["asked"]["id"], verdict="approve")
+            expect(page.get_by_text("not set up on this computer")).to_have_count(2)
+            assert violations(page) == []
+            shot(page, "account-agents")
+            far.post("device-end", id=next(each["id"] for each in far.ask("access")["devices"] if "endedAt" not in each))
+            expect(page.get_by_text("signed out by the gateway")).to_be_visible()
+            assert violations(page) == []
+            shot(page, "account-ended")
+            page.get_by_role("button", name="Forget this sign-in").click()
+            page.get_by_role("button", name="Forget this sign-in").click()
+            expect(page.get_by_role("button", name="Get a code")).to_be_visible()
     finally:
         assert bench.end() == 0

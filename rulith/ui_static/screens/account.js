@@ -50,12 +50,12 @@ function code(account, s) {
 /** What one Agent of the list is on this computer, and the way to set it up. */
 function agent(account, s, row) {
   const key = `set-up/${row.id}`, here = s.bench.instances.find((each) => each.origin === account.origin && each.agentId === row.id && !each.pairing), waits = s.bench.instances.find((each) => each.pairing?.agentId === row.id);
-  const mode = waits?.mode ?? form(key).mode ?? MODES[0][0], isLocal = mode === "local_agent", agreed = () => !isLocal || Boolean(form(key).agreed);
-  const send = () => does(key, "attach", { agentId: row.id, mode, replaceAgentToken: isLocal, ...(waits ? { instanceId: waits.id } : {}) }, ({ agentName }) => `${agentName} is set up here`);
+  const into = waits ?? s.bench.instances.find((each) => each.id === s.route.query.for && !each.attached), mode = into?.mode ?? form(key).mode ?? MODES[0][0], isLocal = mode === "local_agent", agreed = () => !isLocal || Boolean(form(key).agreed);
+  const send = () => does(key, "attach", { agentId: row.id, mode, replaceAgentToken: isLocal, ...(into ? { instanceId: into.id } : {}) }, ({ agentName }) => `${agentName} is set up here`);
   if (here) return h("li", { key: row.id }, h("a", { class: "case-row", "data-row": true, href: `#/agents/${here.id}` }, e("span.case-key", row.name), e("span.quiet", `here as ${here.name}`), here.blocked ? marked("needs attention", "waiting", "waiting") : marked("set up", "done", "done")));
   return h("li", { key: row.id }, h("details", { key: "open", open: Boolean(waits) }, e("summary", row.name, " ", waits ? marked("finishing setup", "waiting", "waiting") : e("span.quiet", "not set up on this computer")),
     waits?.pairing.lastError && e("p.box", waits.pairing.lastError.teaching),
-    formOf(key, act, waits ? "Try again" : "Set it up on this computer", send, [!waits && field(key, "mode", "Who works", { options: MODES }),
+    formOf(key, act, waits ? "Try again" : "Set it up on this computer", send, [into ? !waits && quiet(`For ${into.name}.`) : field(key, "mode", "Who works", { options: MODES }),
       isLocal ? check("agreed", "Its present token stops working: whatever works as this Agent now is let go", agreed(), (value) => put(key, { agreed: value }))
         : quiet("This computer runs its Worker. The program signs in by itself at ", e("code", `${account.origin}/mcp`), ".")], { off: () => !agreed() }),
     waits && !waits.agentId && button("Give it up", () => does(key, "cancel", { instanceId: waits.id }, "Given up"), { kind: "button" })));

@@ -65,7 +65,7 @@ function attaching(s, row) {
   const key = `attach/${row.id}`, taken = s.bench.instances.map((each) => each.agentId), own = `given/${row.id}`;
   const given = h("details", { key: "given" }, e("summary", "With what an owner gave you"), formOf(own, act, "Attach it with these", () => does(own, () => post(at(row.id, "profile/attach"), { ...(isLocal(row) ? { token: form(own).token ?? "" } : {}), key: form(own).key ?? "", expected: row.revision }), "Attached"),
     [isLocal(row) && field(own, "token", "Agent token", { type: "password" }), field(own, "key", "Connection key", { type: "password" })]));
-  if (s.bench.gateway.elsewhere) return section("Attach it", row.pairing && e("p.box", row.pairing.lastError?.teaching ?? "It is not finished."), e("p", "Choose an Agent of your account: that makes a profile for it, or goes on with this one."), e("div.row", h("a", { class: "button", href: "#/account" }, "Agents of the account")), given);
+  if (s.bench.gateway.elsewhere) return section("Attach it", row.pairing && e("p.box", row.pairing.lastError?.teaching ?? "It is not finished."), e("p", "Choose an Agent of your account for it."), e("div.row", h("a", { class: "button", href: `#/account?for=${row.id}` }, "Agents of the account")), given);
   return section("Attach it to an Agent of the gateway", known(act, "Console", console_(), ({ signedIn, person, agents = [] }) => {
     if (!signedIn) return [e("p", "An owner says in the Console which Agent it is. Sign in there; this page goes on by itself."), e("div.row", toConsole("Sign in in the Console")), given];
     if (person?.role !== "owner") return [quiet("Only an owner of this gateway may do that."), given];
