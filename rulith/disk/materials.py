@@ -349,7 +349,7 @@ def prepare_store(profile: Profile, at: str) -> None:
 
 def worker_materials(profile: Profile) -> dict[str, str]:
     """What the profile's Worker is told of its store, once there is one."""
-    if not (area_of(profile) / "store.json").exists():
+    if not profile.is_attached or not (area_of(profile) / "store.json").exists():
         return {}
     belongs = belonging_of(profile)
     return {"RULITH_MATERIALS_ROOT": str(area_of(profile)), "RULITH_MATERIALS_PROFILE": belongs.profile, "RULITH_MATERIALS_OWNER": belongs.owner,

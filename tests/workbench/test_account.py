@@ -12,6 +12,7 @@ from rulith.base.clock import SystemClock
 from rulith.base.errors import Refused
 from rulith.disk import atomic
 from rulith.disk.home import Home
+from rulith.disk.materials import worker_materials
 from rulith.disk.profiles import agent_secrets, create_profile, list_profiles, update_profile, worker_secrets
 from rulith.gateway.service import open_gateway
 from rulith.net.client import HttpClient
@@ -82,7 +83,10 @@ def test_it_signs_in_sets_an_agent_up_and_signs_out(play) -> None:
             assert (await one.page.post("/i/" + one.instance.id + "/demo", {"caseType": "verified_calculation", "jobId": None}))[1]["errorCode"] == "worker_not_online"
             worker = await one.spawn.wait_for("worker")
             worker.child.tell({"type": "up"})
+            files = worker_materials(one.instance.profile)
+            assert files["RULITH_MATERIALS_OWNER"]
             status, told = await one.post("signout")
+            assert (await one.page.get(f"/i/{one.instance.id}/worker-tools/state"))["ok"]              # what it was is still looked at
             assert told["state"] == "signed_out" and told["cleared"] == ["Far Agent"] and worker.child.asked_to_stop
             assert one.account.row()["state"] == "none" and not (one.home.workbench / "device.json").exists()
             assert agent_secrets(one.instance.profile).load() == {} and worker_secrets(one.instance.profile).load() == {}
@@ -90,7 +94,7 @@ def test_it_signs_in_sets_an_agent_up_and_signs_out(play) -> None:
             assert (await one.post("signout"))[1]["errorCode"] == "account_none"
             gateway.revoked.clear()
             await one.sign_in(gateway)                                                # and in again: its profile is found again
-            assert (await one.attach())[0] == 200 and len(one.bench.instances) == 1
+            assert (await one.attach())[0] == 200 and len(one.bench.instances) == 1 and worker_materials(one.instance.profile) == files
     play(story)
 
 
