@@ -36,7 +36,7 @@ COOKIE, TOKEN_HEADER = "rulith_console", "x-rulith-console"
 CSP = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 # address under /console/ -> (place under ui_static, media type); nothing else is served
-_SCRIPTS = ("console", "views", "admin", "cases", "setup", "constitution", "lists", "access", "people", "places", "release", "proof", "unknown", "orders", "embed")
+_SCRIPTS = ("console", "views", "admin", "cases", "setup", "sources", "constitution", "lists", "access", "people", "places", "release", "proof", "unknown", "orders", "embed")
 FILES = {"": ("console/index.html", "text/html; charset=utf-8"), "index.html": ("console/index.html", "text/html; charset=utf-8"),
          **{f"{name}.js": (f"console/{name}.js", "text/javascript; charset=utf-8") for name in _SCRIPTS},
          "console.css": ("console/console.css", "text/css; charset=utf-8"), "icon.svg": ("icon.svg", "image/svg+xml")}

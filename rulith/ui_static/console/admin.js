@@ -2,7 +2,8 @@
 import { h, nameOf, problem, when } from "./views.js";
 import { constitution } from "./constitution.js";
 import { release } from "./release.js";
-import { agents, connections, sources } from "./setup.js";
+import { agents, connections } from "./setup.js";
+import { sources } from "./sources.js";
 
 // The places of the Console; `needs` is the role that may act there, everybody signed in reads.
 export const SECTIONS = [
