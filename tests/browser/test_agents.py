@@ -169,34 +169,6 @@ def test_a_profile_is_carried_renamed_and_removed_by_keyboard_on_a_phone(browser
         assert "Carried" not in (workbench / "registry.json").read_text() and len(list((workbench / "instances").iterdir())) == 4     # its folder stays
 
 
-def test_the_list_says_in_a_word_what_each_agent_waits_for(browser, bench):
-    away, left = "The folder of Away, /gone, cannot be used: No such file or directory.", {"role": "worker", "pid": 4242}
-    kinds = {"New": {"attached": False, "blocked": "New is not attached."}, "Left": {"orphaned": [left], "blocked": "It still runs."}, "Away": {"blocked": away},
-             "Empty": {"model": {"ready": False}}, "Idle": {"model": {"ready": True}, "talk": {"state": "stopped"}}, "Busy": {"model": {"ready": True}, "talk": {"state": "online", "turns": 1}},
-             "Stops": {"model": {"ready": True}, "talk": {"state": "failed"}}, "Program": {"mode": "existing_client", "worker": {"state": "needs_setup"}}}
-
-    def told(route):
-        state = route.fetch().json()
-        one = next(row for row in state["instances"] if row["mode"] == "local_agent")
-        state["instances"] = [{**one, "id": f"inst-{n:012}", "name": name, "mode": "local_agent", "attached": True, "orphaned": [], "blocked": "",
-                               **{key: {**one[key], **value} if isinstance(value, dict) else value for key, value in kind.items() if key != "talk"},
-                               "agent": {**one["agent"], "talk": {**one["agent"]["talk"], **kind.get("talk", {})}}} for n, (name, kind) in enumerate(kinds.items())]
-        route.fulfill(json=state)
-    watched = Watched(browser, bench, quiet=False)
-    with watched as page:
-        page.route(f"{bench.origin}/api/state", told)
-        page.goto(f"{bench.origin}/#/agents")
-        page.reload()
-        rows = page.locator(".pane-list [data-row] > :last-child")
-        expect(rows).to_have_text(["not attached", "needs attention", "needs attention", "model needed", "stopped", "answering", "keeps stopping", "needs setup"])
-        page.locator(".pane-list [data-row]").filter(has_text="Away").click()
-        expect(page.get_by_text(away)).to_be_visible()
-        page.locator(".pane-list [data-row]").filter(has_text="Left").click()
-        expect(page.get_by_text("Its worker of an earlier workbench still runs as process 4242.")).to_be_visible()
-        assert violations(page) == []
-    assert all("404" in each for each in watched.complaints), watched.complaints      # the host knows none of them
-
-
 # What an owner does elsewhere: an Agent and a line for it, told once.
 GIVE = """async (passphrase) => {
   const ask = async (path, body, token = '') => (await fetch(`/console/api/${path}`, { method: 'POST', headers: { 'content-type': 'application/json', 'x-rulith-console': token }, body: JSON.stringify(body) })).json();
@@ -242,6 +214,34 @@ def test_an_agent_is_attached_with_what_an_owner_gave_and_takes_anothers_model(b
         page.get_by_role("button", name="Stop Agent").click()
         expect(page.get_by_role("button", name="Start Agent")).to_be_visible()
     assert len(watched.complaints) == 1 and "400" in watched.complaints[0]
+
+
+def test_the_list_says_in_a_word_what_each_agent_waits_for(browser, bench):
+    away, left = "The folder of Away, /gone, cannot be used: No such file or directory.", {"role": "worker", "pid": 4242}
+    kinds = {"New": {"attached": False, "blocked": "New is not attached."}, "Left": {"orphaned": [left], "blocked": "It still runs."}, "Away": {"blocked": away},
+             "Empty": {"model": {"ready": False}}, "Idle": {"model": {"ready": True}, "talk": {"state": "stopped"}}, "Busy": {"model": {"ready": True}, "talk": {"state": "online", "turns": 1}},
+             "Stops": {"model": {"ready": True}, "talk": {"state": "failed"}}, "Program": {"mode": "existing_client", "worker": {"state": "needs_setup"}}}
+
+    def told(route):
+        state = route.fetch().json()
+        one = next(row for row in state["instances"] if row["mode"] == "local_agent")
+        state["instances"] = [{**one, "id": f"inst-{n:012}", "name": name, "mode": "local_agent", "attached": True, "orphaned": [], "blocked": "",
+                               **{key: {**one[key], **value} if isinstance(value, dict) else value for key, value in kind.items() if key != "talk"},
+                               "agent": {**one["agent"], "talk": {**one["agent"]["talk"], **kind.get("talk", {})}}} for n, (name, kind) in enumerate(kinds.items())]
+        route.fulfill(json=state)
+    watched = Watched(browser, bench, quiet=False)
+    with watched as page:
+        page.route(f"{bench.origin}/api/state", told)
+        page.goto(f"{bench.origin}/#/agents")
+        page.reload()
+        rows = page.locator(".pane-list [data-row] > :last-child")
+        expect(rows).to_have_text(["not attached", "needs attention", "needs attention", "model needed", "stopped", "answering", "keeps stopping", "needs setup"])
+        page.locator(".pane-list [data-row]").filter(has_text="Away").click()
+        expect(page.get_by_text(away)).to_be_visible()
+        page.locator(".pane-list [data-row]").filter(has_text="Left").click()
+        expect(page.get_by_text("Its worker of an earlier workbench still runs as process 4242.")).to_be_visible()
+        assert violations(page) == []
+    assert all("404" in each for each in watched.complaints), watched.complaints      # the host knows none of them
 
 
 def test_what_another_tab_saved_is_not_saved_over_unseen(browser, bench):
