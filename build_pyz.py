@@ -461,6 +461,8 @@ def archive(files: dict[str, bytes]) -> bytes:
 
 def replace(path: Path, data: bytes, mode: int) -> None:
     """Write `path` whole or not at all; a running copy keeps the old file."""
+    if path.exists() and not path.is_file():
+        sys.exit(f"{path} is no plain file; it stays as it is.")
     path.parent.mkdir(parents=True, exist_ok=True)
     spare = path.with_name(path.name + f".{os.getpid()}.tmp")
     spare.write_bytes(data)

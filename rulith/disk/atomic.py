@@ -48,6 +48,8 @@ def write_whole(path: Path | str, content: bytes, mode: int = 0o600) -> None:
     Raises Refused: disk_full, write_failed.
     """
     path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise Refused("write_failed", path=str(path), problem="a device, a pipe or a socket stands there")      # it would be gone
     fresh = path.with_name(f"{path.name}.{mint('', 16)}.tmp")
     try:
         handle = os.open(fresh, _NEW_FLAGS, mode)

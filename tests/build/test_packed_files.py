@@ -249,3 +249,11 @@ def test_a_zip_made_some_other_way_still_starts(pyz, tmp_path):
     shutil.make_archive(str(tmp_path / "again"), "zip", tmp_path / "flat")
     done = subprocess.run([sys.executable, "-I", "-S", str(tmp_path / "again.zip"), "version", "--json"], env=BARE, capture_output=True, text=True)
     assert done.returncode == 0 and json.loads(done.stdout)["name"] == "rulith", done.stderr
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    place = tmp_path / "pipe"
+    os.mkfifo(place)
+    with pytest.raises(SystemExit, match="no plain file"):
+        build_pyz.replace(place, b"x", 0o644)
+    assert place.is_fifo() and os.listdir(tmp_path) == ["pipe"]

@@ -30,6 +30,14 @@ def test_a_file_is_replaced_whole_with_its_mode(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.json"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipe has a name there")
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    os.mkfifo(path)
+    assert "pipe" in refused("write_failed", write_whole, path, b"new").teaching
+    assert stat.S_ISFIFO(path.stat().st_mode) and os.listdir(tmp_path) == ["a.json"]
+
+
 @pytest.mark.parametrize("failing", ["write", "fsync", "replace"])
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch, failing: str) -> None:
     path = tmp_path / "a.json"
