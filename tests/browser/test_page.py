@@ -223,9 +223,8 @@ def test_everything_is_reached_by_keyboard(browser, bench):
         expect(page.get_by_label("Job id")).to_be_focused()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_loses_nothing_and_scrolls_nowhere_sideways(browser, bench, scheme):
-    with Watched(browser, bench, width=360, height=740, has_touch=True, color_scheme=scheme) as page:
+def test_a_phone_loses_nothing_and_scrolls_nowhere_sideways(browser, bench):
+    with Watched(browser, bench, width=360, height=740, has_touch=True) as page:
         expect(page.get_by_role("heading", name="Assistant")).to_be_visible()
         page.get_by_role("button", name="Agents").tap()
         expect(page.get_by_role("heading", name="Agents")).to_be_visible()
