@@ -161,8 +161,9 @@ def test_a_thread_is_opened_argued_and_resolved_by_the_keyboard_alone(browser, s
         page.locator("#c-thread").focus()
         keys.press("Escape")
         expect(page.get_by_text("No thread is open here.")).to_be_visible()
+        expect(page.locator(f"[data-thread='{thread}']")).to_be_focused()          # the row of what was left
         keys.press("j")
-        expect(page.locator(".pane-list [data-row]").first).to_be_focused()
+        expect(page.locator(".pane-list [data-row]").nth(1)).to_be_focused()
 
 
 def places(story) -> dict[str, tuple]:
