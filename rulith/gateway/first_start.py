@@ -20,6 +20,7 @@ from rulith.disk.profiles import list_profiles
 from rulith.disk.vault import Vault
 
 SIGNING_KEY = "RECEIPT_SIGNING_SEED"
+CREDENTIALS = ("RULITH_TOKEN", "RULITH_CONNECTION_KEY")
 BEGUN = b'{"format": "rulith-genesis/1", "state": "begun"}\n'
 DONE = b'{"format": "rulith-genesis/1", "state": "done"}\n'
 IS_GONE, IS_EMPTY, HAS_NO_ROWS = "is gone", "is empty", "holds no row"
@@ -83,17 +84,28 @@ def check_own(home: Home) -> None:
         raise Refused("store_foreign", ledger=str(home.ledger), home=str(home.path))
 
 
+def _holds(vault: Vault, *names: str) -> bool:
+    """Whether one of these is in it; one that cannot be read may hold them."""
+    try:
+        return not vault.load().keys().isdisjoint(names)
+    except Refused:
+        return True
+
+
 def _traces(home: Home) -> Iterator[str]:
-    """What only a genesis or a later act leaves in a home."""
+    """What only a genesis or a later act leaves in a home; what belongs to a gateway elsewhere says nothing of this one."""
+    elsewhere: set[str] = set()
     try:
         for profile in list_profiles(home):
-            if profile.agent_id or profile.connection_id:
+            if profile.origin or profile.target:
+                elsewhere.add(profile.directory.name)
+            elif profile.agent_id or profile.connection_id:
                 yield f"the profile {profile.name!r} names an Agent and a Connection"
     except Refused:
         yield f"{home.registry.name} cannot be read"
-    if home.device_secrets.exists():
+    if _holds(Vault(home.device_secrets), "token"):
         yield f"the device's grant is in {home.device_secrets.name}"
-    secrets = sorted(home.instances.glob("*/*.secrets.json"))
+    secrets = [path for path in home.instances.glob("*/*.secrets.json") if path.parent.name not in elsewhere and _holds(Vault(path), *CREDENTIALS)]
     if secrets:
         yield f"there are secrets of its Agents and Workers ({len(secrets)} files)"
     try:

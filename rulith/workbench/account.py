@@ -254,16 +254,17 @@ class Account:
         return {"state": "incomplete", **told}
 
     async def forget(self, end_roles: Callable[[], Awaitable[list[str]]], forget: Callable[[], Awaitable[list[str]]]) -> dict:
-        """Take away a sign-in that is no use: one that waits, has ended or cannot be read. Raises Refused account_signed_in."""
+        """Take away a sign-in that is no use: one that waits, has ended, cannot be read, or whose gateway could not be told. Raises Refused account_signed_in."""
         state, revoke, cleared = self.file.state, "not_issued", []
-        if state in (APPROVED, LINKED):
+        untold = (self.file.row.get("signOut") or {}).get("step") == "revoke"
+        if state in (APPROVED, LINKED) and not untold:
             raise Refused("account_signed_in", origin=self.file.origin)
         async with self._one:
             self.is_leaving = True
             try:
-                if state in (*ENDED, UNREADABLE):
+                if state not in (NONE, PENDING):
                     await end_roles()
-                    revoke = await self._tried_revoke() if state in ENDED else UNREADABLE
+                    revoke = UNREADABLE if state == UNREADABLE else await self._tried_revoke()
                     cleared = await forget()
                 self.file.clear()
                 self._teaching = ""
@@ -294,9 +295,9 @@ class Account:
         if all(each["id"] != profile.agent_id for each in self.file.row["agents"]):
             raise Refused("agent_not_listed", name=profile.name, agent=profile.agent_name)
 
-    def whose(self) -> dict[str, str]:
-        """What a profile's row says of the gateway and account in use."""
-        return {"origin": self.origin, "accountId": self.file.account_id if self.origin else ""}
+    def whose(self) -> dict[str, object]:
+        """What the row of a profile says that is attached at the gateway in use."""
+        return {"origin": self.origin, "accountId": self.file.account_id} if self.origin else {"origin": "", "accountId": "", "setupTarget": None}
 
     def check_agent(self, agent_id: str) -> dict:
         """The Agent of the list. Raises Refused: account_needed, agent_not_listed."""

@@ -13,7 +13,7 @@ from rulith.base.errors import Refused
 from rulith.disk import atomic
 from rulith.disk.home import Home
 from rulith.disk.materials import worker_materials
-from rulith.disk.profiles import agent_secrets, create_profile, list_profiles, update_profile, worker_secrets
+from rulith.disk.profiles import agent_secrets, create_profile, device_secrets, list_profiles, update_profile, worker_secrets
 from rulith.gateway.service import open_gateway
 from rulith.net.client import HttpClient
 from rulith.runtime.local_home import LocalHome
@@ -434,13 +434,17 @@ def test_a_run_from_cron_goes_to_the_gateway_that_its_profile_is_of(play) -> Non
 
 def test_the_homes_own_first_agent_takes_no_profile_of_another_gateway(tmp_path) -> None:
     home = Home(tmp_path / "home").prepare()
+    device_secrets(home).update({"computer": "c" * 64})
+    create_profile(home, "Not attached")
+    used = create_profile(home, "Used", agent_id="agent_used", connection_id="conn_used")
+    agent_secrets(update_profile(home, used.id, origin="https://far", accountId="a")).update({"RULITH_TOKEN": "rlt_agt_far"})
     far = create_profile(home, "Assistant", pairing={"pairingId": "p", "agentId": "agent_far"}, target={"origin": "https://far", "accountId": "a", "agentId": "agent_far"})
 
     async def story() -> None:
         await open_gateway(home, SystemClock(), {}).close()
     asyncio.run(story())
     after = {each.name: each for each in list_profiles(home)}
-    assert set(after) == {"Assistant", "Assistant 2"} and after["Assistant"] == far and after["Assistant 2"].is_attached and not after["Assistant 2"].origin
+    assert set(after) == {"Not attached", "Used", "Assistant", "Assistant 2"} and after["Assistant"] == far and after["Assistant 2"].is_attached and not after["Assistant 2"].origin
 
 
 def test_plain_http_that_a_person_agreed_to_is_told_to_the_roles(tmp_path) -> None:
@@ -462,3 +466,15 @@ def test_what_the_workbench_trusts_its_roles_trust(tmp_path, monkeypatch) -> Non
         await gateway.server.close(0)
     monkeypatch.setattr(account_module, "PAUSE_S_MIN", 0.02)
     asyncio.run(asyncio.wait_for(story(), STORY_S))
+
+
+def test_a_gateway_that_is_gone_for_good_is_forgotten_once_it_could_not_be_told(play) -> None:
+    async def story(gateway, life) -> None:
+        async with life() as one:
+            await at_work(one, gateway)
+            gateway.said = {"/local-devices/revoke": (503, {})}
+            assert (await one.post("forget"))[1]["errorCode"] == "account_signed_in"
+            assert (await one.post("signout"))[1]["step"] == "revoke"
+            status, told = await one.post("forget")
+            assert (status, told["revoke"], told["account"]["state"]) == (200, "unconfirmed", "none") and worker_secrets(one.instance.profile).load() == {}
+    play(story)

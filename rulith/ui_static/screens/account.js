@@ -74,6 +74,7 @@ function body(account, s) {
   const { state, gateway, origin, isHere } = account, isIn = ["approved", "linked"].includes(state), isOver = ["revoked", "expired", "unusable"].includes(state);
   return [(gateway || state !== "none") && e("p", marked(...STATES[state]), origin && ` · ${host(origin)}`),
     account.signOut && h("p", { class: "box needs", role: "status" }, account.signOut.step === "stop" ? "Not signed out yet. " : "Everything has ended here, and the gateway could not be told yet. ", account.signOut.teaching, " Sign out again."),
+    isIn && account.signOut?.step === "revoke" && forget("Forget it without the gateway", "If that gateway is gone for good. Otherwise have an owner sign this computer out there: its keys are removed here, and count there until then."),
     account.stopWarning && !account.signOut && e("p.box", account.stopWarning),
     isIn && !isHere && e("p", "This computer is signed in at ", e("code", origin), ". To work there: ", e("code", `rulith start --gateway ${origin}`)),
     !gateway && state === "none" && [e("p", "This workbench runs a gateway of its own: your Agents, their Cases and the decisions are on this computer, and no sign-in is needed."), e("p", "To work at another gateway, start it with ", e("code", "rulith start --gateway URL"), ".")],
