@@ -231,6 +231,7 @@ class Hour:
         self.look("a draft with questions")
         hands.type(page.get_by_label("Your answers"), "Yes, it is free.")
         hands.press(self.button("Draft again"))
+        expect(self.button("Save as a private draft")).to_be_visible()
         expect(detail.get_by_text("2 of 2 citations found")).to_be_visible()
         expect(detail.get_by_text("When trip id ?id · euros ?euros; ?euros")).to_have_count(2)
         expect(detail.get_by_text("?euros > 800")).to_be_visible()
