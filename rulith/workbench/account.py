@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import platform
+import re
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
@@ -23,12 +24,14 @@ from rulith.disk.home import Home
 from rulith.disk.profiles import Profile
 from rulith.net.client import HttpClient
 from rulith.net.link import within
-from rulith.workbench.account_calls import LOOPBACK, AccountCalls, Said, Silent
+from rulith.workbench.account_calls import LOOPBACK, AccountCalls, Said, Silent, text_of
 
 SYNC_S = 30.0
 STALE_AFTER = 3                  # intervals without an answer
 PAUSE_S_MIN, PAUSE_S_MAX, SLOWER_S = 0.1, 60.0, 5.0
 NAME_CHARS_MAX = 64
+CODE, CODE_S_MAX = r"[A-Za-z0-9-]{1,64}", 86_400
+PAGE = r"[!-;=?-~]{1,500}"         # an address that needs no escape
 CODE_ENDS = {"access_denied": "An owner of the gateway said no.", "expired_token": "The code ran out before an owner let this computer in."}
 ENDS = {"device_revoked": "revoked", "device_expired": "expired", "device_unknown": "unusable", "device_not_found": "unusable", "device_unauthorized": "unusable"}
 
@@ -142,13 +145,13 @@ class Account:
 
     def _proof(self, asked: dict) -> dict:
         """What is written down of the code. Raises Silent where the answer is none."""
-        code, secret, left_s, interval_s = asked.get("user_code"), asked.get("device_code"), asked.get("expires_in"), asked.get("interval", 5)
-        if not isinstance(code, str) or not isinstance(secret, str) or not code or not secret or type(left_s) is not int or type(interval_s) is not int:
-            raise Silent("the gateway's answer has no code")
-        page, own = asked.get("verification_uri_complete"), f"{self.origin}/console/#access/{code}"
-        parts = urlsplit(page) if isinstance(page, str) else urlsplit("")
-        return {"deviceCode": secret, "code": code, "codeExpiresAt": stamp(self._clock.wall_s() + left_s), "intervalS": interval_s,
-                "consoleUrl": page if f"{parts.scheme}://{parts.netloc}" == self.origin else own}
+        code, left_s, interval_s = text_of(asked, "user_code", CODE), asked.get("expires_in"), asked.get("interval", 5)
+        if type(left_s) is not int or type(interval_s) is not int:
+            raise Silent("the gateway's answer has no times")
+        page = asked.get("verification_uri_complete")
+        is_own = isinstance(page, str) and page.startswith(f"{self.origin}/") and re.fullmatch(PAGE, page)
+        return {"deviceCode": text_of(asked, "device_code"), "code": code, "codeExpiresAt": stamp(self._clock.wall_s() + min(max(left_s, 0), CODE_S_MAX)),
+                "intervalS": min(max(interval_s, 0), int(PAUSE_S_MAX)), "consoleUrl": page if is_own else f"{self.origin}/console/#access/{code}"}
 
     async def poll(self) -> None:
         """One step on: fetch the token, take it up, or read the list of Agents anew. No answer changes nothing."""

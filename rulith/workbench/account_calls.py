@@ -10,8 +10,10 @@ Source  RFC 7591, RFC 8628; docs/gateway.md, "Workbenches elsewhere"
 from __future__ import annotations
 
 import json
+import re
 from urllib.parse import urlencode, urlsplit
 
+from rulith.base.clock import seconds_of
 from rulith.base.errors import Refused
 from rulith.net.client import HttpClient, NetFailed
 
@@ -21,6 +23,8 @@ DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 SCOPE = "device"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+NAME_CHARS_MAX = 200
+SECRETS = ("device_code", "pairingId", "computer")      # of what is sent, beside the token
 
 
 class Silent(Exception):
@@ -61,14 +65,14 @@ class AccountCalls:
 
     async def register(self, name: str) -> str:
         """The client id that stands for this computer's name."""
-        return _text(await self._ask("POST", "/register", JSON, {"client_name": name, "redirect_uris": []}), "client_id")
+        return text_of(await self._ask("POST", "/register", JSON, {"client_name": name, "redirect_uris": []}), "client_id")
 
     async def ask_code(self, client_id: str) -> dict:
         """`device_code`, `user_code`, `verification_uri_complete`, `expires_in`, `interval`."""
         return await self._ask("POST", "/device_authorization", FORM, {"client_id": client_id, "scope": SCOPE})
 
     async def fetch_token(self, client_id: str, device_code: str) -> str:
-        token = _text(await self._ask("POST", "/token", FORM, {"grant_type": DEVICE_GRANT, "device_code": device_code, "client_id": client_id}), "access_token")
+        token = text_of(await self._ask("POST", "/token", FORM, {"grant_type": DEVICE_GRANT, "device_code": device_code, "client_id": client_id}), "access_token")
         if not token.startswith("rlt_dev_"):
             raise Silent("the gateway gave a token of another kind")
         return token
@@ -78,20 +82,24 @@ class AccountCalls:
         found = await self._ask("GET", "/local-devices/context", "", None, token)
         account, agents = found.get("account"), found.get("agents")
         rows = agents if isinstance(agents, list) else [None]
-        if not isinstance(account, dict) or not all(isinstance(each, dict) and isinstance(each.get("id"), str) and isinstance(each.get("name"), str) for each in rows):
+        if not all(isinstance(each, dict) for each in (account, *rows)):
             raise Silent("the gateway's answer names no account and Agents")
-        return {"deviceId": _text(found, "deviceId"), "account": {"id": _text(account, "id"), "name": _text(account, "name")},
-                "agents": [{"id": each["id"], "name": each["name"]} for each in rows], "expiresAt": _text(found, "expiresAt")}
+        expires_at = text_of(found, "expiresAt")
+        try:
+            seconds_of(expires_at)
+        except ValueError:
+            raise Silent("the gateway's answer has no expiresAt") from None
+        return {"deviceId": text_of(found, "deviceId"), "account": _named(account), "agents": [_named(each) for each in rows], "expiresAt": expires_at}
 
     async def pair(self, token: str, computer: str, pairing_id: str, agent_id: str, client_mode: str, replace: bool) -> dict:
         """`connectionId`, `agentName`, `key`, and for a local Agent `token`; checked to be of this very pairing."""
         found = await self._ask("POST", "/local-devices/pair", JSON, {"computer": computer, "pairingId": pairing_id, "agentId": agent_id, "clientMode": client_mode,
                                                                       "replaceAgentToken": replace}, token)
         is_local = client_mode == "local_agent"
-        fits = found.get("pairingId") == pairing_id and found.get("agentId") == agent_id and _text(found, "key").startswith("rlt_key_")
-        if not fits or (is_local and not _text(found, "token").startswith("rlt_agt_")):
+        fits = found.get("pairingId") == pairing_id and found.get("agentId") == agent_id and text_of(found, "key").startswith("rlt_key_")
+        if not fits or (is_local and not text_of(found, "token").startswith("rlt_agt_")):
             raise Silent("the gateway's answer is of another pairing")
-        return {name: _text(found, name) for name in ("connectionId", "agentName", "key", *(("token",) if is_local else ()))}
+        return {"agentName": _name(found, "agentName"), **{name: text_of(found, name) for name in ("connectionId", "key", *(("token",) if is_local else ()))}}
 
     async def revoke(self, token: str, request_id: str) -> bool:
         """Whether it was signed out already."""
@@ -119,19 +127,35 @@ class AccountCalls:
             return value
         found = value if isinstance(value, dict) else {}
         code, words = found.get("errorCode") or found.get("error"), found.get("teaching") or found.get("error_description")
+        told = _plain(words, [token, *(str((body or {}).get(name, "")) for name in SECRETS)]) or f"it answered {answer.status}"
         if 400 <= answer.status < 500 and answer.status != 429:
-            raise Said(answer.status, code if isinstance(code, str) else "", _plain(words, token) or f"it answered {answer.status}")
-        raise Silent(_plain(words, token) or f"it answered {answer.status}")
+            raise Said(answer.status, code if isinstance(code, str) else "", told)
+        raise Silent(told)
 
 
-def _plain(words: object, token: str) -> str:
+def _plain(words: object, secrets: list[str]) -> str:
     """Words of another, cut, and never with what was shown to it."""
     text = words if isinstance(words, str) else ""
-    return (text.replace(token, "…") if token else text)[:500]
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "…")
+    return text[:500]
 
 
-def _text(found: dict, name: str) -> str:
+def text_of(found: dict, name: str, pattern: str = r"[!-~]{1,4096}") -> str:
+    """A word, an id or a credential. Raises Silent."""
     value = found.get(name)
-    if not isinstance(value, str) or not value or len(value) > 4096:
+    if not isinstance(value, str) or not re.fullmatch(pattern, value):
         raise Silent(f"the gateway's answer has no {name}")
     return value
+
+
+def _name(found: dict, name: str) -> str:
+    """A name that people read, with a mark for each letter that does not show."""
+    value = found.get(name)
+    if not isinstance(value, str) or not value:
+        raise Silent(f"the gateway's answer has no {name}")
+    return "".join(letter if letter.isprintable() else "�" for letter in value[:NAME_CHARS_MAX])
+
+
+def _named(row: dict) -> dict[str, str]:
+    return {"id": text_of(row, "id"), "name": _name(row, "name")}

@@ -21,6 +21,7 @@ from rulith.net.client import HttpClient, NetFailed
 READ_TIMEOUT_S = 15.0
 WAIT_MS = 20_000             # under the gateway's own limit
 WAIT_TIMEOUT_S = 30.0
+LISTS = ("agents", "connections", "cases", "operations", "decisions")
 RETRY_S = (0.1, 0.25, 0.5, 1.0, 2.0)
 
 
@@ -89,13 +90,24 @@ class GatewayLink:
                 self.state = state
                 on_state(state)
 
+    async def _read_state(self, path: str, query: dict[str, str] | None = None, *, timeout_s: float = READ_TIMEOUT_S) -> dict:
+        """Raises Refused as `get`; gateway_answer also for what is no state."""
+        state = await self.get(path, query, timeout_s=timeout_s)
+        lists = [state[name] for name in LISTS if name in state]
+        totals, of = state.get("casesTotal", {}), state.get("casesOf", [])
+        if not (isinstance(state.get("version"), int) and isinstance(totals, dict) and isinstance(of, list)
+                and all(isinstance(rows, list) and all(isinstance(row, dict) for row in rows) for rows in lists)
+                and ("agents" not in state or len(lists) == len(LISTS))):
+            raise Refused("gateway_answer", path=path, problem="status 200, no state")
+        return state
+
     async def _next_state(self) -> dict | None:
         """The state, or the next one after what is known; None once another gateway is the one to ask."""
         if self.state is None:
-            asking = asyncio.ensure_future(self.get("state"))
+            asking = asyncio.ensure_future(self._read_state("state"))
         else:
             query = {"after": str(self.state["version"]), "timeoutMs": str(WAIT_MS), "cases": "moved"}
-            asking = asyncio.ensure_future(self.get("wait", query, timeout_s=WAIT_TIMEOUT_S))
+            asking = asyncio.ensure_future(self._read_state("wait", query, timeout_s=WAIT_TIMEOUT_S))
         moving = asyncio.ensure_future(self._moved.wait())
         try:
             await asyncio.wait((asking, moving), return_when=asyncio.FIRST_COMPLETED)

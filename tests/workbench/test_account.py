@@ -228,8 +228,8 @@ async def at_work(one: Life, gateway: Elsewhere):
 @pytest.mark.parametrize(("said", "state"), [
     ((401, {"errorCode": "device_revoked", "teaching": "Ada signed it out."}), "revoked"), ((401, {"errorCode": "device_expired"}), "expired"),
     ((401, {}), "unusable"), ((403, {"errorCode": "anything"}), "unusable"), ((404, {"errorCode": "device_not_found"}), "unusable"),
-    ((200, {"deviceId": "device_1", "account": {"id": "acc_2", "name": "eve"}, "agents": [AGENT], "expiresAt": "x"}), "unusable"),
-    ((200, {"deviceId": "device_2", "account": {"id": "acc_1", "name": "ada"}, "agents": [AGENT], "expiresAt": "x"}), "unusable")])
+    ((200, {"deviceId": "device_1", "account": {"id": "acc_2", "name": "eve"}, "agents": [AGENT], "expiresAt": "2027-01-01T00:00:00Z"}), "unusable"),
+    ((200, {"deviceId": "device_2", "account": {"id": "acc_1", "name": "ada"}, "agents": [AGENT], "expiresAt": "2027-01-01T00:00:00Z"}), "unusable")])
 def test_a_sign_in_that_ended_ends_its_roles_and_is_not_tried_again(play, said, state) -> None:
     async def story(gateway, life) -> None:
         async with life() as one:
