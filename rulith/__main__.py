@@ -96,6 +96,7 @@ def _dispatch(argv):
 
 def main(argv=None):
     """Run one command line and return its exit code; bad news is a sentence, never a traceback."""
+    _fill_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a console that lacks a letter still gets the line
@@ -126,6 +127,17 @@ def main(argv=None):
             _print_no_more()
         sys.stderr.write("%s\n" % problem)
         return EXIT_ERROR
+
+
+def _fill_closed_streams():
+    """Open what a parent closed of the three streams, or the next file, a ledger say, would stand in its place."""
+    import os
+
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
 
 
 def _print_no_more():

@@ -13,9 +13,13 @@ import asyncio
 import concurrent.futures
 import os
 import queue
+import select
 import signal
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 READ_BYTES, PIECES_WAITING_MAX = 65_536, 16
 UNREAD_BYTES_MAX = 4 * 2**20        # answers nobody took yet; then nothing more is read until there is room
@@ -70,7 +74,7 @@ class Stdio:
         data = b"x"
         while data:
             try:
-                data = os.read(0, READ_BYTES)
+                data = _patient(lambda: os.read(0, READ_BYTES), [0], [])
             except OSError:
                 data = b""
             taking = arrived.put(data)
@@ -89,7 +93,7 @@ class Stdio:
             try:
                 rest = data
                 while rest:
-                    rest = rest[os.write(self._wire, rest):]
+                    rest = rest[_patient(lambda rest=rest: os.write(self._wire, rest), [], [self._wire]):]
             except OSError:
                 is_gone = True
             try:
@@ -107,6 +111,15 @@ class Stdio:
     def _ended(self) -> None:
         self._has_ended = True
         self._moved.set()
+
+
+def _patient(act: Callable[[], T], *ends: list[int]) -> T:
+    """What comes of `act`, also where the host handed over an end that does not wait."""
+    while True:
+        try:
+            return act()
+        except BlockingIOError:
+            select.select(*ends, [])
 
 
 def _claim_stdout() -> int:

@@ -105,6 +105,41 @@ def test_a_client_that_reads_nothing_is_not_read_for_ever(start):
     assert process.popen.wait(GONE_S) == 0
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="it makes the pipe small")
+def test_pipes_that_do_not_wait_are_waited_for():
+    """A host may hand over ends that answer "try again"."""
+    import fcntl                                                # no Windows has it
+
+    (stdin, ours), (theirs, stdout) = os.pipe(), os.pipe()
+    os.set_blocking(stdin, False)
+    os.set_blocking(stdout, False)
+    fcntl.fcntl(stdout, fcntl.F_SETPIPE_SZ, 4096)               # an answer is longer
+    process = subprocess.Popen([sys.executable, "-m", "rulith", "board"], cwd=ROOT, stdin=stdin, stdout=stdout)
+    os.close(stdin)
+    os.close(stdout)
+    try:
+        with open(theirs, "rb") as answers, open(ours, "wb") as asks:
+            for number in range(2):
+                asks.write(b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % number)
+                asks.flush()
+                assert json.loads(answers.readline())["id"] == number
+            asks.close()
+            assert process.wait(GONE_S) == 0
+    finally:
+        process.kill()
+        process.wait(WAIT_S)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX descriptors")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_what_it_opens_takes_the_place_of_no_closed_stream(tmp_path, closed):
+    words = [sys.executable, "-m", "rulith", "board", "--db", str(tmp_path / "b.db")]
+    found = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *words], cwd=ROOT, input=b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n', capture_output=True, timeout=WAIT_S)
+    assert (found.returncode, found.stderr) == (0, b"")
+    with sqlite3.connect(tmp_path / "b.db") as ledger:
+        assert ledger.execute("pragma integrity_check").fetchall() == [("ok",)]
+
+
 def test_a_ping_does_not_wait_for_a_board(start):
     process = start()
     process.call("update_working_memory", operations=NODES)
