@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from rulith.base.clock import seconds_of
 from rulith.base.errors import Refused
 from rulith.disk.atomic import write_whole
 from rulith.disk.home import Home
@@ -23,8 +24,10 @@ NONE, PENDING, APPROVED, LINKED, UNREADABLE = "none", "pending", "approved", "li
 ENDED = ("revoked", "expired", "unusable")
 RANK = {NONE: 0, PENDING: 1, APPROVED: 2, LINKED: 3, **dict.fromkeys(ENDED, 4)}
 PROOF = ("clientId", "deviceCode", "code", "codeExpiresAt", "consoleUrl", "intervalS")     # gone once it is linked
+TEXTS = ("origin", "name", "token", *PROOF[:5], "deviceId", "revokeRequestId", "expiresAt", "approvedAt", "linkedAt", "endedAt", "endedWhy")
+INTERVAL_S_MAX = 86_400
 # what a state cannot be without
-NEEDS = {PENDING: (*PROOF[:4], "name"), APPROVED: ("token",), LINKED: ("token", "deviceId", "account", "agents"), **dict.fromkeys(ENDED, ("token",))}
+NEEDS = {PENDING: (*PROOF[:4], "name"), APPROVED: ("token",), LINKED: ("token", "deviceId", "account", "agents", "expiresAt"), **dict.fromkeys(ENDED, ("token",))}
 
 
 class DeviceFile:
@@ -65,12 +68,10 @@ class DeviceFile:
             raise refuse("it is not JSON") from None
         if not isinstance(row, dict) or row.get("format") != FORMAT or row.get("state") not in RANK or row["state"] == NONE:
             raise refuse(f"it is no {FORMAT}")
-        texts = all(isinstance(row.get(name, ""), str) for name in ("origin", "name", "token", *PROOF[:5], "deviceId", "revokeRequestId"))
-        account, agents = row.get("account", {"id": ""}), row.get("agents", [])
-        if not texts or not row.get("origin") or any(not row.get(name) and row.get(name) != [] for name in NEEDS[row["state"]]) or type(row.get("intervalS", 5)) is not int:
+        if not row.get("origin") or any(not row.get(name) and row.get(name) != [] for name in NEEDS[row["state"]]):
             raise refuse(f"it lacks something of the state {row['state']}")
-        if not isinstance(account, dict) or not isinstance(account.get("id"), str) or not isinstance(agents, list) or not all(isinstance(each, dict) and isinstance(each.get("id"), str) for each in agents):
-            raise refuse("its account or its Agents are none")
+        if not _is_sound(row):
+            raise refuse("a member of it is none")
         return row
 
     def keep(self, state: str, changes: Mapping[str, object]) -> None:
@@ -92,3 +93,17 @@ class DeviceFile:
         except OSError as problem:
             raise Refused("write_failed", path=str(self.path), problem=problem.strerror or problem) from None
         self.row, self.problem = {"state": NONE}, ""
+
+
+def _is_sound(row: dict) -> bool:
+    """Whether each member is of its kind."""
+    interval_s, agents = row.get("intervalS", 5), row.get("agents", [])
+    try:
+        for name in {"codeExpiresAt", "expiresAt"} & row.keys():
+            seconds_of(row[name])
+    except (ValueError, AttributeError):
+        return False
+    named = [row["account"]] if "account" in row else []
+    return (all(isinstance(row.get(name, ""), str) for name in TEXTS) and type(interval_s) is int and 0 <= interval_s <= INTERVAL_S_MAX
+            and isinstance(agents, list) and isinstance(row.get("signOut", {}), dict)
+            and all(isinstance(each, dict) and isinstance(each.get("id"), str) and isinstance(each.get("name"), str) for each in (*named, *agents)))

@@ -216,6 +216,12 @@ def test_a_page_of_another_origin_is_not_led_to(play) -> None:
     play(story)
 
 
+LINKED = {"state": "linked", "token": "t", "deviceId": "d", "account": {"id": "a", "name": "n"}, "agents": [], "expiresAt": "2027-01-01T00:00:00Z"}
+PENDING = {"state": "pending", "name": "n", "clientId": "c", "deviceCode": "d", "code": "e", "codeExpiresAt": "2027-01-01T00:00:00Z", "intervalS": 5}
+DAMAGED = [PENDING | each for each in ({"codeExpiresAt": "soon"}, {"intervalS": 10**400}, {"intervalS": -1}, {"origin": 7})]
+DAMAGED += [LINKED | each for each in ({"expiresAt": None}, {"account": {"id": "a"}}, {"agents": [{"id": "x"}]}, {"signOut": "x"}, {"endedWhy": 7}, {"agents": {}})]
+
+
 async def at_work(one: Life, gateway: Elsewhere):
     """Signed in, one Agent set up, its Worker up."""
     await one.sign_in(gateway)
@@ -374,7 +380,8 @@ def test_an_agent_of_one_gateway_does_not_start_at_another(play) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"format":"other","state":"linked"}', b'{"format":"rulith-local-device/1","state":"linked","origin":"http://x"}',
-                                     b'{"format":"rulith-local-device/1","state":"pending","origin":"x","name":"n","clientId":"c","deviceCode":"d","code":"e","codeExpiresAt":"f","intervalS":"1"}'])
+                                     b'{"format":"rulith-local-device/1","state":"pending","origin":"x","name":"n","clientId":"c","deviceCode":"d","code":"e","codeExpiresAt":"f","intervalS":"1"}',
+                                     *(json.dumps({"format": "rulith-local-device/1", "origin": "http://x", **each}).encode() for each in DAMAGED)])
 def test_a_sign_in_that_cannot_be_read_is_said_and_only_forgotten_by_a_person(play, content) -> None:
     async def story(gateway, life) -> None:
         async with life() as one:
