@@ -17,6 +17,7 @@ import hashlib
 import hmac
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -65,6 +66,7 @@ class Asked:
     code: str = ""
     code_s: float = 0.0
     polled_s: float = 0.0
+    peer: str = ""                   # the address that asked
     interval_s: float = POLL_S
 
 
@@ -110,7 +112,7 @@ class Access:
 
     # --- asking ------------------------------------------------------------------------
 
-    def ask_by_browser(self, given: dict[str, str], resource: str, now_s: float) -> Asked:
+    def ask_by_browser(self, given: dict[str, str], resource: str, now_s: float, peer: str = "") -> Asked:
         """An authorization request. Raises OAuthError; what it raises before the redirect is known good is told on the page."""
         name, uris = self._client(given.get("client_id"))
         redirect = given.get("redirect_uri", uris[0] if len(uris) == 1 else "")
@@ -127,9 +129,9 @@ class Access:
             _check_resource(given.get("resource"), resource)
         except OAuthError as wrong:
             raise Told(_with_query(redirect, {"error": wrong.code, "error_description": wrong.words, **_state(given.get("state"))})) from None
-        return self._keep(Asked(self._mint("rla_"), given["client_id"], name, now_s, redirect, given.get("state"), given["code_challenge"]), now_s)
+        return self._keep(Asked(self._mint("rla_"), given["client_id"], name, now_s, redirect, given.get("state"), given["code_challenge"], peer=peer), now_s)
 
-    def ask_by_device(self, given: dict[str, str], resource: str, now_s: float) -> Asked:
+    def ask_by_device(self, given: dict[str, str], resource: str, now_s: float, peer: str = "") -> Asked:
         name, _ = self._client(given.get("client_id"))
         scope = given.get("scope") or SCOPE
         if scope != DEVICE_SCOPE:
@@ -140,12 +142,13 @@ class Access:
         while user_code in taken:
             user_code = self._mint_user_code()
         return self._keep(Asked(self._mint("rla_"), given["client_id"], name, now_s, device_code=self._mint("rld_"), user_code=user_code,
-                                scope=scope), now_s)
+                                scope=scope, peer=peer), now_s)
 
     def _keep(self, asked: Asked, now_s: float) -> Asked:
         self._expire(now_s)
-        while len(self._asked) >= REQUESTS_MAX:
-            del self._asked[next(iter(self._asked))]
+        if len(self._asked) >= REQUESTS_MAX:            # whoever asked most loses its first
+            most, _ = Counter(each.peer for each in self._asked.values()).most_common(1)[0]
+            del self._asked[next(each.id for each in self._asked.values() if each.peer == most)]
         self._asked[asked.id] = asked
         return asked
 

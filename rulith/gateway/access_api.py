@@ -82,11 +82,11 @@ class AccessApi:
         if request.path == "/register":
             return _json(self._access.register(read_json(request.body or b"null", "the body")), 201)
         if request.path == "/authorize":
-            asked = self._access.ask_by_browser(request.query, base + "/mcp", now_s)
+            asked = self._access.ask_by_browser(request.query, base + "/mcp", now_s, request.peer)
             return Response(302, [("location", f"{PAGE}/{asked.id}"), ("cache-control", "no-store")])
         given = _form(request)
         if request.path == "/device_authorization":
-            asked = self._access.ask_by_device(given, base + "/mcp", now_s)
+            asked = self._access.ask_by_device(given, base + "/mcp", now_s, request.peer)
             code = f"{asked.user_code[:4]}-{asked.user_code[4:]}"
             return _json({"device_code": asked.device_code, "user_code": code, "verification_uri": base + PAGE,
                           "verification_uri_complete": f"{base}{PAGE}/{code}", "expires_in": REQUEST_S, "interval": POLL_S})

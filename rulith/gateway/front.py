@@ -135,9 +135,7 @@ class Address:
 
 def _caller(request: Request) -> str:
     """Whom this request is counted to: its credential as the room found it, else its address."""
-    if isinstance(request.found, str):
-        return request.found
-    return request.headers.get("x-rulith-connection") or request.peer
+    return request.found if isinstance(request.found, str) else request.peer
 
 
 def _told(status: int, code: str, teaching: str) -> Response:

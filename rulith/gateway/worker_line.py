@@ -140,10 +140,12 @@ class WorkerLine:
 
     def head_check(self, request: Request) -> Response | None:
         """401 before the body is read when the Connection's id and key do not belong together."""
-        if self._connection(request) is None:
+        found = self._connection(request)
+        if found is None:
             refusal = Refused("worker_credential_rejected")
             return json_response(401, {"accepted": False, "errorCode": "unauthenticated", "reason": refusal.code,
                                        "teaching": refusal.teaching})
+        request.found = found[0]
         return None
 
     def _connection(self, request: Request) -> tuple[str, str] | None:

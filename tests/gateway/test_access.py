@@ -150,6 +150,14 @@ def test_requests_are_bounded() -> None:
     assert len(desk.core.waiting(desk.now)) == REQUESTS_MAX
 
 
+def test_whoever_asks_most_loses_its_own_first() -> None:
+    desk = Desk()
+    asked = desk.core.ask_by_device({"client_id": desk.client}, "http://g/mcp", desk.now, "192.0.2.1")
+    for _ in range(REQUESTS_MAX + 50):
+        desk.core.ask_by_device({"client_id": desk.client}, "http://g/mcp", desk.now, "192.0.2.66")
+    assert desk.core.by_user_code(asked.user_code, desk.now) is asked
+
+
 # --- over HTTP, with the person's own page ---------------------------------------------
 
 

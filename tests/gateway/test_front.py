@@ -141,6 +141,16 @@ def test_one_credential_beyond_its_pace_waits_and_others_go_on(play) -> None:
     play(story, requestsPerSecond=1)
 
 
+def test_a_stranger_who_names_a_connection_is_counted_by_address_and_never_slows_its_worker(play, kit, ask) -> None:
+    async def story(world) -> None:
+        worker = world.worker()
+        rows = {"content-type": "application/x-www-form-urlencoded"}
+        named = [await ask(world, "/token", {**rows, "x-rulith-connection": name}, "POST") for name in [worker.connection] * 5 + [f"conn_{number}" for number in range(20)]]
+        assert named[-1].status == 429
+        assert (await ask(world, "/work/sources", {"x-rulith-connection": worker.connection, "x-rulith-connection-key": worker.key})).status == 200
+    play(story, requestsPerSecond=1)
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl program")
 def test_off_loopback_serves_over_tls_what_is_for_others_and_nothing_else(play, kit, tmp_path) -> None:
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
