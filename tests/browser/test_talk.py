@@ -6,6 +6,7 @@ Source  the page's rules (ui, "Behaviour"); the workbench surface, "Conversation
 from __future__ import annotations
 
 import hashlib
+import re
 
 import pytest
 
@@ -95,6 +96,9 @@ def test_from_the_model_settings_to_an_answer_a_call_a_stop_and_a_reload(browser
 
         read.get_by_role("link", name="Open the Case").click()
         expect(page.locator(".timeline")).to_contain_text(f"with text/plain of 3 bytes, sha256:{hashlib.sha256(b'one').hexdigest()}")
+        page.get_by_role("navigation", name="Side panel").get_by_role("link", name="Cases").click()
+        expect(page.locator(".case-row").first).not_to_contain_text("no key")
+        expect(page.locator(".case-row").first.locator(".case-key")).to_have_text(re.compile("xploration"))
 
         page.get_by_role("button", name="New conversation").click()
         page.get_by_role("link", name="Worker", exact=True).click()

@@ -43,6 +43,7 @@ export function obstacle(s, instance) {
   if (!["stopped", "needs_setup", "failed"].includes(instance.agent.talk.state)) return "The Agent is started for conversations; stop it first: one program at a time works as it.";
   if (s.bench.gateway.state !== "online") return "The gateway is not ready yet.";
   if (instance.worker.lineHeld) return "The Worker is waiting for its line.";
+  if (["starting", "restarting"].includes(instance.worker.state)) return "The Worker is starting.";
   if (instance.worker.state !== "online") return "The Worker is not online: start it in the Worker tab.";
   if (waiting) return `${operationLabel(waiting.label)} waits for a person; until then this Agent starts nothing new. See Now.`;
   return "";

@@ -51,7 +51,7 @@ function paged(s, instance, text, limit) {
 const listed = (row, board, s, instance) => h("li", { key: row.caseId },
   h("a", { class: "case-row", "data-row": true, "data-case": row.caseId, "data-status": row.status,
     href: place(s, instance, { tab: "cases", case: row.caseId }) },
-  h("span", { class: "case-key" }, keyText(row.businessKey)),
-  h("span", { class: "quiet" }, caseTitle(row)),
+  h("span", { class: "case-key" }, keyText(row.businessKey, caseTitle(row))),
+  h("span", { class: "quiet" }, keyText(row.businessKey, "") && caseTitle(row)),
   mark(caseState(row, board.operations), "small"),
   when(row.closedAt ?? row.openedAt, s.now)));
