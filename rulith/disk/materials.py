@@ -3,7 +3,7 @@
 Objects are built in `tmp`, flushed, and take their place by one rename; after that nothing
 changes them. Each is chunks of 64 KiB with a digest each, so that any window can be checked
 by itself. A store belongs to one profile, one gateway and Connection, and one Agent; of
-another, or behind a link, it is refused and never repaired. Deletes nothing.
+another, or behind a link, it is refused and never repaired. Deletes nothing that it keeps.
 
     <root>/store.json
     <root>/objects/<custody id>/record.json, chunks/000000.bin …, submission.json
@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -182,10 +183,10 @@ class Materials:
     def _put(self, record: Record, data: bytes) -> Record:
         pieces = [data[at:at + CHUNK_BYTES] for at in range(0, len(data), CHUNK_BYTES)]
         record = Record(**{**vars(record), "digest": "sha256:" + sha256_hex(data), "chunks": tuple("sha256:" + sha256_hex(each) for each in pieces)})
+        fresh = self.root / "tmp" / f"{record.id}.{mint('', 8)}"
         try:
             if len(os.listdir(self.objects)) >= MATERIALS_MAX:
                 raise Refused("materials_store_full", limit=MATERIALS_MAX)
-            fresh = self.root / "tmp" / f"{record.id}.{mint('', 8)}"
             (fresh / "chunks").mkdir(parents=True, mode=0o700)
             for place, piece in enumerate(pieces):
                 write_whole(fresh / "chunks" / f"{place:06d}.bin", piece)
@@ -195,6 +196,8 @@ class Materials:
             sync_folder(self.objects)
         except OSError as problem:
             raise write_refusal(self.objects, problem) from None
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)         # what a full disk cut short; one that took its place is not here
         return record
 
     # --- reading -----------------------------------------------------------------------

@@ -89,7 +89,7 @@ def test_a_full_disk_leaves_nothing_behind_that_counts(store, monkeypatch):
         raise Refused("disk_full", path=str(path))
 
     monkeypatch.setattr(materials, "write_whole", full)
-    assert code_of(add, store) == "disk_full" and os.listdir(store.objects) == []
+    assert code_of(add, store) == "disk_full" and os.listdir(store.objects) == [] and os.listdir(store.root / "tmp") == []
 
 
 @pytest.mark.parametrize("spoil, code", [
