@@ -134,7 +134,7 @@ def test_a_state_that_is_none_is_silence_and_the_next_one_is_read(play) -> None:
     good = Elsewhere().state
     odd = [good | each for each in ({"agents": 7}, {"version": None}, {"version": {}}, {"cases": {"agentId": 1}}, {"cases": [7]}, {"connections": 7}, {"operations": [None]},
                                     {"decisions": "x"}, {"casesTotal": 7}, {"agents": [7]})]
-    odd += [{"agents": []}, {"version": 1, "agents": []}]
+    odd += [{"agents": []}, {"version": 1, "agents": []}, {"version": 7}]
 
     async def story(gateway, one) -> None:
         await one.sign_in(gateway)
@@ -145,6 +145,22 @@ def test_a_state_that_is_none_is_silence_and_the_next_one_is_read(play) -> None:
             await one.until(lambda: one.bench.gateway_row()["state"] == "unreachable")
             gateway.said = {}
             await one.until(lambda: one.bench.gateway_row()["state"] == "online")
-        gateway.said = {"/local/wait": (200, {**good, "version": 2, "casesOf": 7})}
+        gateway.said = {"/local/state": (200, {**good, "version": 2, "casesOf": [], "cases": [{}]}), "/local/wait": (200, {**good, "version": 3, "casesOf": []})}
+        await one.until(lambda: (one.bench.link.state or {}).get("version") == 3)
+        gateway.said = {"/local/wait": (200, {**good, "version": 4, "casesOf": 7})}
         await one.until(lambda: one.bench.gateway_row()["state"] == "unreachable")
+    play(story)
+
+
+@pytest.mark.parametrize("answer", [lambda state: state, lambda state: {"version": state["version"]}])
+def test_a_gateway_that_never_waits_is_not_asked_without_a_pause(play, monkeypatch, answer) -> None:
+    monkeypatch.setattr(gateway_link, "PAUSE_S", 3600.0)
+
+    async def story(gateway, one) -> None:
+        gateway.said = {"/local/wait": (200, answer(gateway.state))}
+        await one.sign_in(gateway)
+        await one.until(lambda: gateway.count("/local/wait") > 0)
+        for _ in range(20):
+            await one.page.get("/api/state")
+        assert gateway.count("/local/wait") == 1
     play(story)
