@@ -64,7 +64,7 @@ const find = (selector) => [...document.querySelectorAll(selector)];
 /** What had the focus is gone: whoever goes on by keyboard goes on at the row of what was left, where it was, or in what is shown instead. */
 function keepFocus(home) {
   if (document.activeElement !== document.body && document.activeElement.checkVisibility()) return;
-  const row = find("[data-row]").filter((each) => each.hash && each.hash === left);
+  const row = find("[data-row]").filter((each) => each.hash && each.hash === left && !each.closest(".rail"));
   [...row, home, ...find(home.id ? `#${home.id}` : ".pane-scroll"), ...find("#main")].find((each) => each.checkVisibility() && !each.closest("[inert]"))?.focus();
 }
 

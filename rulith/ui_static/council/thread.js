@@ -68,7 +68,7 @@ const claims = (thread, now) => thread.claims.map((claim) => h("p", { key: claim
 
 const about = (thread, { tag, room }, now) => e("div.about",
   e("p.line", mark(threadState(thread), "small"), e("span.tier", tag?.label ?? thread.tag), e("span", "opened by ", who(thread.author_name, thread.author_color)), spoke(thread.author_is_person, thread.author_supervised), when(thread.created_at, now)),
-  e("p.line", "Asks", thread.asked.length > 0 ? thread.asked.map((name) => h("strong", { key: name }, name)) : isOver(thread) ? "nobody" : marked("nobody, so no agent answers", "waiting", "waiting")),
+  e("p.line", "Asks ", thread.asked.length > 0 ? thread.asked.map((name) => h("strong", { key: name }, name)) : isOver(thread) ? "nobody" : marked("nobody, so no agent answers", "waiting", "waiting")),
   quiet(plural(thread.reply_count, "reply", "replies"), room && ` of at most ${room.max_thread_messages}`, `, ${usd(thread.cost_usd)} here`, room && `, ${spent(room)} in #${room.name}, as the agents say`,
     thread.git_ref && [". At the commit ", h("code", { title: thread.git_ref }, thread.git_ref.slice(0, 12)), thread.git_dirty && e("span.is-waiting", " with uncommitted changes")]),
   thread.case_id && e("p", "About the Case ", h("a", { href: `#//cases/${encodeURIComponent(thread.case_id)}` }, e("code", thread.case_id)), thread.operation && [", operation ", e("code", thread.operation)]),
