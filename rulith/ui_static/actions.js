@@ -53,6 +53,8 @@ async function start(id, job, caseType, jobId) {
     await job();
     await post(at(id, "demo"), { caseType, jobId });
     dropDraft(id);
+    await loadWork(id);
+    requestAnimationFrame(() => document.querySelector(".run.is-going")?.scrollIntoView({ block: "nearest" }));
   } catch (refusal) {
     working(id, { refusal });
     const named = refusal.facts?.field && document.getElementById(`field-${refusal.facts.field}`);
@@ -61,7 +63,6 @@ async function start(id, job, caseType, jobId) {
   } finally {
     working(id, { busy: false });
   }
-  loadWork(id);
   loadBench();
 }
 
@@ -187,7 +188,7 @@ export const act = {
       await post(at(id, "agent"), { operation });
       act.talkRefused?.(id, null);
     } catch (refusal) {
-      act.talkRefused?.(id, refusal);
+      act.talkRefused?.(id, Object.assign(refusal, { title: `The Agent was not ${operation === "start" ? "started" : "stopped"}` }));
     }
     loadBench();
   },

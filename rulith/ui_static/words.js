@@ -170,6 +170,8 @@ const CASE_TYPES = { verified_calculation: "Verified calculation", approved_calc
 const caseTypeText = (type) => CASE_TYPES[type] ?? short(type).replaceAll("_", " ");
 /** What kind of work a Case is, in its owner's words where the gateway knows them. */
 export const caseTitle = (row) => row.title || caseTypeText(row.caseType);
+/** A Case in one phrase: what kind of work, and of what, where it has a key. */
+export const caseName = (row) => [caseTitle(row), keyText(row.businessKey, "")].filter(Boolean).join(" of ");
 
 export const plural = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
 

@@ -63,6 +63,8 @@ def test_an_agent_is_made_attached_and_given_a_model(browser, bench, model):
         page.get_by_role("button", name="Attach it").click()
         expect(page.get_by_role("button", name="Stop Worker")).to_be_visible()
         expect(page.get_by_label("Running").get_by_text("online")).to_be_visible()
+        expect(page.get_by_label("Running")).to_contain_text("It needs a model.")
+        expect(page.get_by_role("button", name="Start Agent")).to_have_attribute("aria-disabled", "true")
 
         page.get_by_role("link", name="Default model").first.click()
         expect(page.get_by_role("region", name="Default model")).to_be_visible()      # the form of the Agent before it has the same fields
@@ -213,12 +215,16 @@ def test_an_agent_is_attached_with_what_an_owner_gave_and_takes_anothers_model(b
         expect(page.get_by_label("Running").get_by_text("ready")).to_be_visible(timeout=60_000)
         page.get_by_role("button", name="Stop Agent").click()
         expect(page.get_by_role("button", name="Start Agent")).to_be_visible()
-    assert len(watched.complaints) == 1 and "400" in watched.complaints[0]
+        page.route("**/agent", lambda route: route.fulfill(status=409, json={"errorCode": "profile_busy", "happened": "It is at work."}))
+        page.get_by_role("link", name="Open its conversation").click()
+        page.get_by_role("button", name="Start Agent").first.click()
+        expect(page.get_by_role("alert")).to_contain_text("The Agent was not started")
+    assert [each for each in watched.complaints if "400" not in each and "409" not in each] == []
 
 
 def test_the_list_says_in_a_word_what_each_agent_waits_for(browser, bench):
     away, left = "The folder of Away, /gone, cannot be used: No such file or directory.", {"role": "worker", "pid": 4242}
-    kinds = {"New": {"attached": False, "blocked": "New is not attached."}, "Left": {"orphaned": [left], "blocked": "It still runs."}, "Away": {"blocked": away},
+    kinds = {"New": {"attached": False, "blocked": "New is not attached."}, "Left": {"orphaned": [left], "blocked": "It still runs."}, "Away": {"blocked": away, "model": {"configured": True, "ready": True}},
              "Empty": {"model": {"ready": False}}, "Idle": {"model": {"ready": True}, "talk": {"state": "stopped"}}, "Busy": {"model": {"ready": True}, "talk": {"state": "online", "turns": 1}},
              "Stops": {"model": {"ready": True}, "talk": {"state": "failed"}}, "Program": {"mode": "existing_client", "worker": {"state": "needs_setup"}}}
 
@@ -241,6 +247,8 @@ def test_the_list_says_in_a_word_what_each_agent_waits_for(browser, bench):
         page.locator(".pane-list [data-row]").filter(has_text="Left").click()
         expect(page.get_by_text("Its worker of an earlier workbench still runs as process 4242.")).to_be_visible()
         assert violations(page) == []
+        page.goto(f"{bench.origin}/#/inst-000000000002")
+        expect(page.locator(".composer").get_by_text(away)).to_be_visible()
     assert all("404" in each for each in watched.complaints), watched.complaints      # the host knows none of them
 
 

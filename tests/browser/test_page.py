@@ -39,6 +39,7 @@ def test_the_button_runs_the_job_and_the_proof_of_the_total_opens(browser, bench
         page.get_by_role("button", name="Run the verified calculation").click()
         article = page.get_by_role("article", name="Run of calc-001").first
         expect(article).to_contain_text("Completed: the Case is certified and closed.", timeout=WAIT_MS)
+        expect(article.locator("[data-predicate=total]")).to_be_in_viewport(ratio=1)
         row = page.locator(".case-row").first
         expect(row).to_have_attribute("data-status", "closed")
         expect(row).to_contain_text("closed · completed")

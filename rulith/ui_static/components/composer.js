@@ -2,7 +2,7 @@
 
 import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
-import { caseTitle, keyText } from "../words.js";
+import { caseName } from "../words.js";
 import { button, iconButton, quiet, toConsole } from "./parts.js";
 import { refused } from "./states.js";
 import { saying } from "../talks.js";
@@ -18,7 +18,7 @@ function keyed(event, send) {
 function refusal(session, instance, act, said) {
   if (!said.refusal) return null;
   const service = said.refusal.facts?.modelService;
-  return h("div", { class: "wide" }, refused(said.refusal, act, "The message was not taken"),
+  return h("div", { class: "wide" }, refused(said.refusal, act, said.refusal.title ?? "The message was not taken"),
     service && button(`Send this conversation to ${service}`, () => act.send(instance.id, session, service)),
     said.refusal.code === "request_interrupted" && button("Send as a new message", () => act.send(instance.id, session, "", true)));
 }
@@ -53,13 +53,13 @@ function casesOf(s, instance) {
 function target(s, instance, session, act, said, { live, isUnclear }, mustChoose) {
   const { caseId = "", caseType = "", businessKey = "" } = said.target ?? {};
   const set = (changes) => act.target(instance.id, session, changes);
-  const usual = isUnclear ? "Choose a Case" : live.length === 1 ? `This conversation's: ${caseTitle(live[0])} of ${keyText(live[0].businessKey)}` : "As the Agent sees fit";
+  const usual = isUnclear ? "Choose a Case" : live.length === 1 ? `This conversation's: ${caseName(live[0])}` : "As the Agent sees fit";
   return h("details", { key: "target", class: "wide target", ...(mustChoose || caseId ? { open: true } : {}) },
     h("summary", {}, "Advanced · Case"),
     h("div", { class: "fields" },
       h("label", { class: "field" }, "Case of this message", h("select", { value: caseId, "aria-invalid": String(mustChoose), onchange: (event) => set({ caseId: event.target.value }) },
         h("option", { value: "" }, usual),
-        (isUnclear || live.length > 1) && live.map((row) => h("option", { key: row.caseId, value: row.caseId }, `${caseTitle(row)} of ${keyText(row.businessKey)}`)),
+        (isUnclear || live.length > 1) && live.map((row) => h("option", { key: row.caseId, value: row.caseId }, caseName(row))),
         h("option", { value: "new" }, "A new Case"))),
       caseId === "new" && h("label", { class: "field" }, "Case type", h("input", { value: caseType, maxlength: 64, placeholder: "any", oninput: (event) => set({ caseType: event.target.value }) })),
       caseId === "new" && h("label", { class: "field" }, "Business key", h("textarea", { rows: 2, value: businessKey, maxlength: 400, placeholder: "job_id=calc-002", oninput: (event) => set({ businessKey: event.target.value }) }))));

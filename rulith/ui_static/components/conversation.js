@@ -4,7 +4,7 @@ import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { moment, span, when } from "../lib/time.js";
 import { screen } from "../screens.js";
-import { argsText, caseState, caseTitle, keyText, operationState, orderText, plural, runState, short, valueText } from "../words.js";
+import { argsText, caseName, caseState, caseTitle, keyText, operationState, orderText, plural, runState, short, valueText } from "../words.js";
 import { CASE_TYPES, calculation, obstacle } from "./calculation.js";
 import { button, caseLink, iconButton, pairs, place, text, toConsole } from "./parts.js";
 import { mark, marked, refused } from "./states.js";
@@ -64,7 +64,7 @@ function runArticle(run, s, instance, act, newest) {
   const detail = run.caseId && s.cases[`${instance.id}/${run.caseId}`]?.detail;
   const asked = run.caseType === "approved_calculation" ? "Calculate, ask me, then write " : "Calculate ";
   const lasted = run.endedAt ? `after ${took(run.startedAt, run.endedAt)}` : span(s.now - moment(run.startedAt));
-  return h("article", { key: run.id, class: "run", "aria-label": `Run of ${run.jobId}` },
+  return h("article", { key: run.id, class: run.endedAt ? "run" : "run is-going", "aria-label": `Run of ${run.jobId}` },
     h("div", { class: "asked" },
       h("p", { class: "grow" }, asked, h("strong", {}, run.jobId), run.values && `: ${orderText(run.values)}`),
       when(run.startedAt, s.now)),
@@ -85,8 +85,8 @@ function pastCase(row, s, instance, act) {
   const job = s.work[instance.id]?.input?.values?.job_id;
   const goesOn = row.status === "running" && CASE_TYPES.includes(row.caseType) && row.businessKey?.job_id === job && obstacle(s, instance) === "";
   const operations = s.boards[instance.id]?.board?.operations;
-  return h("article", { key: row.caseId, class: "run past", "aria-label": `Case ${keyText(row.businessKey)}` },
-    h("p", { class: "asked-past" }, `${caseTitle(row)} of `, h("strong", {}, keyText(row.businessKey)), " ",
+  return h("article", { key: row.caseId, class: "run past", "aria-label": `Case ${keyText(row.businessKey, caseTitle(row))}` },
+    h("p", { class: "asked-past" }, caseName(row), " ",
       mark(caseState(row, operations), "small")),
     h("div", { class: "row" },
       when(row.closedAt ?? row.openedAt, s.now),

@@ -4,7 +4,7 @@ import { h } from "../lib/dom.js";
 import { icon } from "../lib/icons.js";
 import { markdown } from "../lib/markdown.js";
 import { moment, span, when } from "../lib/time.js";
-import { cardState, caseState, caseTitle, keyText, size, talkState, turnState } from "../words.js";
+import { cardState, caseName, caseState, size, talkState, turnState } from "../words.js";
 import { button, caseLink, iconButton, pairs, quiet, text } from "./parts.js";
 import { loading, mark, refused } from "./states.js";
 import { windowOf } from "./turnlist.js";
@@ -44,6 +44,7 @@ export function silence(s, instance, act) {
   if (state === "running") return ["The Agent is at the calculation. Start it for conversations when that has ended."];
   if (held) return [held, " One program at a time works as this Agent."];
   if (talk.state === "needs_setup" || talk.state === "failed") return [`${talk.detail || "The Agent keeps stopping."} `, start, " or ", settings, "."];
+  if (instance.blocked) return [instance.blocked];
   if (s.bench.gateway.state !== "online") return ["The gateway is not ready yet."];
   return ["The Agent is stopped. ", start, " to talk to it."];
 }
@@ -88,7 +89,7 @@ function parts(turn, now, act) {
 /** Each Case that the turn closed, and how: where they differ nothing is called done. */
 const closedCases = (turn, s, instance) => turn.closedCases?.length > 0 && h("ul", { class: "closed" }, turn.closedCases.map(({ caseId, disposition }) => {
   const row = s.boards[instance.id]?.board?.cases.find((each) => each.caseId === caseId);
-  return h("li", { key: caseId, class: "row" }, mark(caseState({ disposition }), "small"), row && h("span", {}, `${caseTitle(row)} of ${keyText(row.businessKey)}`),
+  return h("li", { key: caseId, class: "row" }, mark(caseState({ disposition }), "small"), row && h("span", {}, caseName(row)),
     caseLink(s, instance, caseId));
 }));
 

@@ -104,12 +104,12 @@ function model(s, row) {
 
 function one(s, row) {
   const key = `agent/${row.id}`, shown = shownAt(key, row.revision), talk = row.agent.talk, run = `run/${row.id}`;
-  const role = (words, told, shown) => e("p.line", e("span.grow", words), mark(shown, "small"), button(`${stopped(told) ? "Start" : "Stop"} ${words}`, () => does(run, () => post(at(row.id, words.toLowerCase()), { operation: stopped(told) ? "start" : "stop" })), { kind: "button" }));
+  const role = (words, told, shown, lacks = "") => e("p.line", e("span.grow", words), lacks && quiet(lacks), mark(shown, "small"), button(`${stopped(told) ? "Start" : "Stop"} ${words}`, () => does(run, () => post(at(row.id, words.toLowerCase()), { operation: stopped(told) ? "start" : "stop" })), { kind: "button", disabled: stopped(told) && lacks !== "" }));
   const save = async () => { const done = await submit(key, () => get(at(row.id, "profile/export"))); if (done) act.saveFile(`${row.name}.rulith-profile.json`, JSON.stringify(done.document, null, 2), "application/json"); };
   return pane(s, act, "detail", row.name, [
     row.orphaned.map((each) => h("p", { class: "box needs", key: each.pid }, `Its ${each.role} of an earlier workbench still runs as process ${each.pid}. It starts anew once that one is gone.`)),
     row.attached && row.blocked && !row.orphaned.length && h("p", { class: "box needs", key: "blocked" }, row.blocked),
-    row.attached && section("Running", isLocal(row) && role("Agent", talk, talkState(talk)), role("Worker", row.worker, workerState(row.worker)), problem(run, act),
+    row.attached && section("Running", isLocal(row) && role("Agent", talk, talkState(talk), row.model.ready ? "" : row.model.reason || "It needs a model."), role("Worker", row.worker, workerState(row.worker)), problem(run, act),
       row.worker.detail && quiet(row.worker.detail), !isLocal(row) && quiet("Worker only: the program connects by itself.")),
     !row.attached && attaching(s, row), isLocal(row) && model(s, row),
     row.attached && section("Credentials", s.bench.gateway.elsewhere ? e("div.row", toConsole("Replace them in the Console")) : known(act, "Console", console_(), ({ signedIn }) => (signedIn ? [sure(`key/${row.id}`, act, "Replace the Connection key", "The key it has stops working at once; its Worker takes the new one up. A call that it runs now, a person settles.", "Replace it", () => does(`key/${row.id}`, () => replaceKey(row), "Key replaced")), isLocal(row) && sure(`token/${row.id}`, act, "Replace the Agent's token", "The token it has stops working at once and its turn ends. Start the Agent again afterwards.", "Replace it", () => does(`token/${row.id}`, () => must("agent-rotate", { id: row.agentId }), "Token replaced"))]
