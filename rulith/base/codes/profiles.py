@@ -8,7 +8,7 @@ CODES: dict[str, tuple[str, str]] = {
     "default_moved": ("The default model was changed since this page read it.", "Look at what it is now, then decide again; nothing was changed."),
     "profile_unattached": ("{name} is not attached to an Agent of the gateway.", "Attach it on the page of Agents first."),
     "profile_pairing": ("{name} is not attached yet: what its gateway gave was not taken up.", "Try again on the Account screen."),
-    "profile_other_gateway": ("{name} is of another gateway than the one in use: {whose}.", "Start the workbench with `{start}` to work with it."),
+    "profile_other_gateway": ("{name} belongs to another gateway: {whose}.", "Start the workbench with `{start}` to work with it."),
     "profile_other_account": ("{name} is of another account at {origin} than the one that is signed in.", "Sign in to that account, or remove the profile."),
     "agent_not_listed": ("{name} cannot work: the Agent {agent} is not in the list of this account.", "Refresh the list on the Account screen; an owner of the gateway may have removed it."),
     "pairing_held": ("{agent} is set up on this computer otherwise, as {name}.", "Use that one, or remove it first."),
