@@ -58,16 +58,22 @@ class LocalApi:
         """401 without the home's grant, which opens nothing over TLS, or the token of a device that an owner let in."""
         if is_foreign_page(request) or is_foreign_host(request):
             return refused(Refused("device_grant_required"))
+        if (stranger := self._stranger(request)) is not None:
+            return stranger
+        allowed = "POST" if request.path == PREFIX + BACKUP else "GET"
+        if request.method != allowed:
+            teaching = f"This address is asked with {allowed}."
+            return json_response(405, {"ok": False, "errorCode": "bad_command", "teaching": teaching}, [("allow", allowed)])
+        return None
+
+    def _stranger(self, request: Request) -> Response | None:
+        """401 to whoever may not read, or may no longer."""
         try:
             self._check_reader(token_hash(bearer(request) or ""), request)
         except Refused as refusal:
             answer = refused(refusal)
             answer.status = 401
             return answer
-        allowed = "POST" if request.path == PREFIX + BACKUP else "GET"
-        if request.method != allowed:
-            teaching = f"This address is asked with {allowed}."
-            return json_response(405, {"ok": False, "errorCode": "bad_command", "teaching": teaching}, [("allow", allowed)])
         return None
 
     def _check_reader(self, shown: str, request: Request) -> None:
@@ -96,7 +102,7 @@ class LocalApi:
             await self.authority.settled()
         except Unknown as unknown:
             return json_response(503, {"ok": False, "errorCode": "store_unavailable", "teaching": str(unknown)})
-        return answer
+        return self._stranger(request) or answer         # a wait may outlive the sign-in it came with
 
     # --- state -------------------------------------------------------------------------
 

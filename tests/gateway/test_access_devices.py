@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from urllib.parse import urlencode
 
@@ -152,6 +153,20 @@ def test_whoever_signs_a_computer_out_ends_what_its_pairings_gave(play, kit) -> 
         assert (await desk.call("revoke", {"requestId": "r2"})).json()["alreadyRevoked"] is False          # and by itself
         assert (await desk.call("context")).json()["errorCode"] == "device_revoked"
         assert [each["endedBy"] for each in (await person.get("access"))["devices"]] == ["owner", "itself"]
+    story_of(play, kit, story)
+
+
+def test_a_wait_that_outlives_its_sign_in_tells_nothing(play, kit) -> None:
+    async def story(world, person, agent) -> None:
+        laptop = await Computer(kit, world).sign_in(person)
+        version = (await laptop.local("state")).json()["version"]
+        waiting = asyncio.ensure_future(laptop.local(f"wait?after={version}&timeoutMs=20000"))
+        while not any(world.gateway.authority._watchers.values()):
+            await asyncio.sleep(0.005)
+        (row,) = (await person.get("access"))["devices"]
+        assert (await person.post("device-end", {"id": row["id"]})).status == 200
+        answer = await waiting
+        assert (answer.status, answer.json()["errorCode"]) == (401, "device_revoked") and "agents" not in answer.json()
     story_of(play, kit, story)
 
 
