@@ -96,6 +96,7 @@ def _known(path: os.PathLike[str]) -> dict | None:
         receipt = json.loads(read_bounded(path, SETTINGS_BYTES_MAX))
     except (ValueError, RecursionError):
         receipt = None
-    if not isinstance(receipt, dict) or receipt.get("version") != VERSION:
+    is_whole = isinstance(receipt, dict) and all(isinstance(receipt.get(name), str) for name in ("submissionId", "proofSecret")) and isinstance(receipt.get("attachments"), list)
+    if not is_whole or receipt.get("version") != VERSION:
         raise Refused("materials_store_unreadable", path=str(path), problem="it is no receipt of a submission")
     return receipt

@@ -199,6 +199,15 @@ def test_attaching_is_durable_and_the_same_request_gives_the_same_receipt(store)
     assert code_of(sent, store, [record.handle]) == "materials_store_unreadable"
 
 
+@pytest.mark.parametrize("member", ["submissionId", "proofSecret", "attachments"])
+def test_a_receipt_that_lacks_something_is_no_receipt(store, member):
+    given = {"request_id": "r" * 20, "session_key": "s", "handles": [add(store).handle], "destination": ""}
+    submit(store, "agent_1", **given)
+    (path,) = (store.root / "submissions").iterdir()
+    path.write_text(json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != member}))
+    assert code_of(submit, store, "agent_1", **given) == "materials_store_unreadable"
+
+
 @pytest.mark.parametrize("handles, code", [
     ([], "attachments_invalid"), ("ui_x", "attachments_invalid"), (None, "attachments_invalid"), (["ui_" + "0" * 32] * (ATTACHMENTS_MAX + 1), "attachments_too_many"),
     (["mat_" + "0" * 32], "material_id_invalid"), ([7], "material_id_invalid"), (["ui_" + "0" * 32], "material_not_found"),
