@@ -48,21 +48,20 @@ function saveFile(name, text, type) {
 const working = (id, changes) => change((s) => { s.work[id] = { ...s.work[id], ...changes }; });
 
 async function start(id, job, caseType, jobId) {
-  working(id, { busy: true, refusal: null });
+  working(id, { busy: true, refusal: null, isAwaited: true });
   try {
     await job();
     await post(at(id, "demo"), { caseType, jobId });
     dropDraft(id);
-    await loadWork(id);
-    requestAnimationFrame(() => document.querySelector(".run.is-going")?.scrollIntoView({ block: "nearest" }));
   } catch (refusal) {
-    working(id, { refusal });
+    working(id, { refusal, isAwaited: false });
     const named = refusal.facts?.field && document.getElementById(`field-${refusal.facts.field}`);
     if (named) named.focus();
     if (refusal.code === "input_changed") loadWork(id);
   } finally {
     working(id, { busy: false });
   }
+  loadWork(id);
   loadBench();
 }
 
@@ -174,6 +173,13 @@ export const act = {
 
   /** Go on with a Case whose decision was made, or whose run ended before it could close. */
   resume: (id, caseType, jobId) => start(id, async () => {}, caseType, jobId),
+
+  /** A run is drawn for the first time: the one that was started here comes into view. */
+  runShown(id, element) {
+    if (!state.work[id].isAwaited) return;
+    state.work[id].isAwaited = false;
+    queueMicrotask(() => element.scrollIntoView({ block: "nearest" }));
+  },
 
   async stopRun(id) {
     try {

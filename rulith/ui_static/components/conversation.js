@@ -64,7 +64,7 @@ function runArticle(run, s, instance, act, newest) {
   const detail = run.caseId && s.cases[`${instance.id}/${run.caseId}`]?.detail;
   const asked = run.caseType === "approved_calculation" ? "Calculate, ask me, then write " : "Calculate ";
   const lasted = run.endedAt ? `after ${took(run.startedAt, run.endedAt)}` : span(s.now - moment(run.startedAt));
-  return h("article", { key: run.id, class: run.endedAt ? "run" : "run is-going", "aria-label": `Run of ${run.jobId}` },
+  return h("article", { key: run.id, class: run.endedAt ? "run" : "run is-going", hook: (element) => act.runShown(instance.id, element), "aria-label": `Run of ${run.jobId}` },
     h("div", { class: "asked" },
       h("p", { class: "grow" }, asked, h("strong", {}, run.jobId), run.values && `: ${orderText(run.values)}`),
       when(run.startedAt, s.now)),
