@@ -7,7 +7,7 @@ import { waitingFor } from "../words.js";
 import { board } from "./board.js";
 import { cases } from "./cases.js";
 import { now } from "./now.js";
-import { iconButton } from "./parts.js";
+import { iconButton, quiet } from "./parts.js";
 import { loading, refused, stale } from "./states.js";
 import { worker } from "./worker.js";
 
@@ -33,6 +33,7 @@ function tabs(s, instance, entry, act) {
 function panel(s, instance, entry, act) {
   if (!instance) return loading("this Agent");
   if (entry?.error && !entry.board) return refused(entry.error, act, "The gateway could not be read");
+  if (instance.blocked && !entry?.board && s.route.tab !== "worker") return null;
   return PANELS[s.route.tab][1](s, instance, act);
 }
 
@@ -47,5 +48,6 @@ export function side(s, instance, act) {
   tabs(s, instance, entry, act),
   h("div", { class: "side-scroll", id: "panel", tabindex: -1, key: `${s.route.tab}/${s.route.case}` },
     isStale && stale(entry.heardAt, s.now),
+    instance?.blocked && quiet(instance.blocked),
     panel(s, instance, entry, act)));
 }
