@@ -77,7 +77,7 @@ def test_a_gateway_with_a_certificate_serves_both_addresses(pair, tmp_path) -> N
         assert urllib.request.urlopen(plain + "/console/", timeout=10).status == 200
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(secure + "/local/state", context=trusted, timeout=10)
-        assert refused.value.code == 404
+        assert refused.value.code == 401
         refused.value.close()
     finally:
         gateway.terminate()

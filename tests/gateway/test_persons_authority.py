@@ -18,7 +18,7 @@ ACTORS = ["page script", "page of another origin", "agent", "worker", "device", 
 ACTS = ["decide", "reconcile", "isolate", "hold-case", "lift-hold", "close-case", "withdraw-call", "tool-lock", "tool-unlock", "tool-waive", "source-add", "source-edit", "source-remove", "source-delivery",
         "order-verification", "order-evidence", "order-withdraw",
         "capability-install", "constitution-install", "agent-create", "agent-rotate", "agent-revoke", "agent-profile", "connection-create", "connection-rotate",
-        "person-invite", "person-reset", "person-role", "person-remove", "access-answer", "passphrase"]
+        "person-invite", "person-reset", "person-role", "person-remove", "access-answer", "device-end", "passphrase"]
 
 
 def test_every_act_of_the_console_is_in_this_matrix():
@@ -58,7 +58,7 @@ def bodies(world, decision: dict, case: dict, ordinal: int) -> dict[str, dict]:
         "agent-create": {"name": "Second"}, "agent-rotate": {"id": agent}, "agent-revoke": {"id": agent}, "agent-profile": {"id": agent, "profile": {}, "replaces": digest({})},
         "connection-create": {"name": "Mine", "agentId": agent}, "connection-rotate": {"id": lock.connection_id},
         "person-invite": {"name": "mallory", "role": "owner"}, "person-reset": {"name": "owner"}, "person-role": {"name": "owner", "role": "viewer"},
-        "person-remove": {"name": "owner"}, "access-answer": {"id": "req_x", "verdict": "approve", "agentId": agent}, "passphrase": {"current": PASSPHRASE, "passphrase": "another passphrase"}}
+        "person-remove": {"name": "owner"}, "access-answer": {"id": "req_x", "verdict": "approve", "agentId": agent}, "device-end": {"id": "dev_x"}, "passphrase": {"current": PASSPHRASE, "passphrase": "another passphrase"}}
 
 
 def presented(who: str, world, worker, cookie: str, token: str) -> dict[str, str]:

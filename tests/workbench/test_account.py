@@ -368,7 +368,10 @@ def test_an_agent_of_one_gateway_does_not_start_at_another(play) -> None:
             assert home.account.row()["state"] == "linked" and not home.account.row()["isHere"] and gateway.url not in home.bench.link.url
             assert (await home.post("start", name="x"))[1]["errorCode"] == "account_local"
         async with life("http://127.0.0.1:9") as other:
-            assert f"--gateway {gateway.url}" in other.bench.blocked(other.instance)
+            with pytest.raises(Refused) as refused:
+                other.account.check_profile(other.instance.profile)
+            assert refused.value.code == "profile_other_gateway" and refused.value.teaching == other.bench.blocked(other.instance)
+            assert f"--gateway {gateway.url}" in refused.value.teaching
             assert (await other.post("start", name="x"))[1]["errorCode"] == "account_signed_in" and other.bench.link.grant == ""
             assert (await other.post("signout"))[1]["state"] == "signed_out" and len(gateway.revoked) == 1      # where it was signed in
         async with life() as again:
@@ -391,6 +394,9 @@ def test_a_sign_in_that_cannot_be_read_is_said_and_only_forgotten_by_a_person(pl
         place.chmod(0o600)
         async with life() as one:
             assert one.account.row()["state"] == "unreadable" and str(place) in one.account.row()["teaching"]
+            with pytest.raises(Refused) as refused:
+                one.account.file.keep("linked", {})
+            assert refused.value.code == "device_unreadable"
             assert (await one.post("start", name="Laptop"))[1]["errorCode"] == "account_ended" and place.read_bytes() == content
             assert (await one.post("forget"))[1]["revoke"] == "unreadable" and not place.exists()
             await one.sign_in(gateway)
