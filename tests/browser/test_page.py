@@ -151,7 +151,10 @@ def test_a_decision_waits_in_now_and_is_made_in_the_console_of_the_same_origin(b
         expect(page.locator(".setup-code")).to_have_count(0)
         expect(page.locator(".box.needs")).to_have_count(0)
         article.get_by_role("button", name="Go on with this Case").click()
-        expect(page.get_by_role("article", name="Run of calc-asked").first).to_contain_text("Completed", timeout=WAIT_MS)
+        runs = page.get_by_role("article", name="Run of calc-asked")
+        expect(runs.first).to_contain_text("Completed", timeout=WAIT_MS)
+        expect(runs.last).to_contain_text("A person was asked. The Case is over:", timeout=WAIT_MS)
+        expect(runs.filter(has_text="stays open")).to_have_count(0)
 
 
 def sign_in(page, console):

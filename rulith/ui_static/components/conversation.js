@@ -59,8 +59,16 @@ function waitingRun(run, s, instance, act) {
 const goOn = (caseType, jobId, instance, act, disabled) =>
   button("Go on with this Case", () => act.resume(instance.id, caseType, jobId), { mark: "play", kind: "primary", disabled });
 
+/** How a run ended; where it waited for a person, what has become of its Case. */
+function endOf(run, s, instance) {
+  const row = run.exit === 11 && s.boards[instance.id]?.board?.cases.find((each) => each.caseId === run.caseId && each.status === "closed");
+  if (!row) return runState(run);
+  const { words, ...looks } = caseState(row);
+  return { words: `A person was asked. The Case is over: ${words}.`, ...looks };
+}
+
 function runArticle(run, s, instance, act, newest) {
-  const state = runState(run);
+  const state = endOf(run, s, instance);
   const detail = run.caseId && s.cases[`${instance.id}/${run.caseId}`]?.detail;
   const asked = run.caseType === "approved_calculation" ? "Calculate, ask me, then write " : "Calculate ";
   const lasted = run.endedAt ? `after ${took(run.startedAt, run.endedAt)}` : span(s.now - moment(run.startedAt));
