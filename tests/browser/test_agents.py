@@ -250,6 +250,7 @@ def test_the_list_says_in_a_word_what_each_agent_waits_for(browser, bench):
         page.goto(f"{bench.origin}/#/inst-000000000002")
         expect(page.locator(".composer").get_by_text(away)).to_be_visible()
         expect(page.locator("#panel").get_by_text(away)).to_be_visible()
+        expect(page.get_by_role("button", name="Start Agent")).to_be_disabled()
     assert all("404" in each for each in watched.complaints), watched.complaints      # the host knows none of them
 
 

@@ -54,7 +54,7 @@ export function agentLine(s, instance, act) {
   const { talk, state, held } = instance.agent;
   const stopped = ["stopped", "needs_setup", "failed"].includes(talk.state);
   if (!instance.model.configured && stopped) return null;
-  const why = held || (state === "running" ? "The Agent is at the calculation." : "") || (instance.model.ready ? "" : instance.model.reason);
+  const why = instance.blocked || held || (state === "running" ? "The Agent is at the calculation." : "") || (instance.model.ready ? "" : instance.model.reason);
   return [talk.state !== "stopped" && mark(talkState(talk), "small"), stopped
     ? button("Start Agent", () => act.agent(instance.id, "start"), { mark: "play", disabled: Boolean(why), title: why || false })
     : button("Stop Agent", () => act.agent(instance.id, "stop"), { mark: "stop", disabled: talk.state === "stopping" })];
