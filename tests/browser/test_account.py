@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import urllib.request
 
 import pytest
@@ -44,11 +45,15 @@ class Far:
 
     def furnish(self, connection: str, folder) -> None:
         """What an owner does for a Worker elsewhere: its Source, and a lock for each Tool that it offers."""
-        row = next(each for each in self.ask("admin")["admin"]["connections"] if each["id"] == connection)
+        ending, tools = time.monotonic() + WAIT_MS / 1000, []
+        while not tools:                        # its Worker may be online before it has said there what it offers
+            assert time.monotonic() < ending, "the Worker never offered the calculation's Tools"
+            time.sleep(0.05)
+            offered = next(each for each in self.ask("admin")["admin"]["connections"] if each["id"] == connection)["tools"]
+            tools = [each for each in offered if each["id"].startswith("rulith.verified_calculation.")]
         self.post("source-add", connectionId=connection, name="laptop", type="file", access=str(folder), tier="attested", attests=["*"])
-        for tool in row["tools"]:
-            if tool["id"].startswith("rulith.verified_calculation."):
-                self.post("tool-lock", connectionId=connection, toolId=tool["id"], digest=tool["digest"], replaces="")
+        for tool in tools:
+            self.post("tool-lock", connectionId=connection, toolId=tool["id"], digest=tool["digest"], replaces="")
 
     def end(self) -> None:
         self.process.stdin.close()
