@@ -17,6 +17,8 @@ import pytest
 
 from rulith.base.errors import Refused
 from rulith.commands.gateway_address import read_addresses
+from rulith.disk.home import Home
+from rulith.disk.profiles import device_secrets
 
 ROOT = Path(__file__).resolve().parents[2]
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl program")
@@ -77,6 +79,12 @@ def test_a_gateway_with_a_certificate_serves_both_addresses(pair, tmp_path) -> N
         assert urllib.request.urlopen(plain + "/console/", timeout=10).status == 200
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(secure + "/local/state", context=trusted, timeout=10)
+        assert refused.value.code == 401
+        refused.value.close()
+        own = {"authorization": f"Bearer {device_secrets(Home(tmp_path / 'home')).load()['token']}"}      # counts on this computer alone
+        assert urllib.request.urlopen(urllib.request.Request(plain + "/local/state", headers=own), timeout=10).status == 200
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(urllib.request.Request(secure + "/local/state", headers=own), context=trusted, timeout=10)
         assert refused.value.code == 401
         refused.value.close()
     finally:
